@@ -9,7 +9,8 @@ use std::rc::Rc;
 use crate::vfs::Vfs;
 
 thread_local! {
-    /// A stack, because a `Vfs` may keep its own data in another database and call it.
+    /// The `Vfs` of each running call, the innermost last: a `Vfs` may keep its own data in another
+    /// database and call that.
     static RUNNING: RefCell<Vec<Rc<dyn Vfs>>> = const { RefCell::new(Vec::new()) };
 }
 

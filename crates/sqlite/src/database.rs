@@ -56,13 +56,13 @@ impl Database {
         Ok(Self { connection, vfs: None, name })
     }
 
-    /// The name by which it was opened: a path, if it is a file of the operating system.
+    /// The name that it was opened with: a path for a file of the operating system.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Run all statements of a text, as `sqlite3_exec` does, and count the work. The rows are
-    /// dropped.
+    /// Run all statements of a text, as `sqlite3_exec` does, and count the work. Rows are
+    /// discarded.
     ///
     /// # Errors
     /// The error of the first statement that fails. The statements before it have taken effect, the
@@ -123,7 +123,7 @@ impl Database {
         self.change_journal_mode(settings.journal_mode)
     }
 
-    /// Close the database, and report whether SQLite could.
+    /// Close the database, and report an error if SQLite cannot.
     ///
     /// # Errors
     /// The error of SQLite. A failure of the `Vfs` during closing is not reported, because the

@@ -13,7 +13,8 @@ pub struct Error {
     pub code: i32,
     /// SQLite's message in English.
     pub message: String,
-    /// The last failure of the `Vfs` since the call began. It is often the reason, but need not be.
+    /// The last failure of the `Vfs` since the call began. It is often the reason for the error,
+    /// but need not be. None if the `Vfs` did not fail.
     pub cause: Option<VfsError>,
 }
 
@@ -34,7 +35,7 @@ impl Error {
         find(self.code).or_else(|| find(self.primary_code())).unwrap_or("unknown SQLite code")
     }
 
-    /// Whether another connection holds a lock that is in the way.
+    /// Whether another connection holds a lock that prevents the call.
     pub fn is_busy(&self) -> bool {
         self.primary_code() == sqlite::SQLITE_BUSY
     }

@@ -7,7 +7,7 @@ use libsqlite3_sys as sqlite;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OpenFlags(pub(crate) i32);
 
-/// The bits of which one says the role of a file.
+/// The bits that give the role of a file. Exactly one of them is set.
 const KINDS: i32 = sqlite::SQLITE_OPEN_MAIN_DB
     | sqlite::SQLITE_OPEN_MAIN_JOURNAL
     | sqlite::SQLITE_OPEN_WAL

@@ -8,8 +8,8 @@
 //!            file (sqlite3_file), library (the configuration of the process)
 //! locks shm  file locks and the WAL's shared memory between connections, so that no `Vfs`
 //!            has to implement them
-//! calls      what a program asks of SQLite, as values; player makes the calls again
-//! remote     SQLite in programs of the user's, on a Vfs of this process
+//! calls      the calls of SQLite's interface that a program makes, as values; player repeats them
+//! remote     SQLite in programs of the user, on a Vfs of this process
 //! vfs        the traits that an implementer writes: Vfs, File
 //! ```
 //!

@@ -1,5 +1,5 @@
-//! SQLite's file locks between the connections of one `Vfs`. A holder is an open file of a
-//! connection.
+//! SQLite's file locks between the connections of one `Vfs`. The holder of a lock is an open file
+//! of a connection.
 //!
 //! Invariants:
 //! 1. While one holder is reserved, pending or exclusive, no other holder is.
@@ -35,7 +35,7 @@ pub(crate) struct LockTable {
 }
 
 impl LockTable {
-    /// Raise `holder`'s lock to `wanted`. Returns false when another holder is in the way.
+    /// Raise `holder`'s lock to `wanted`. Returns false if another holder's lock prevents that.
     pub(crate) fn acquire(&mut self, name: &str, holder: u64, wanted: LockLevel) -> bool {
         let held = self.level(name, holder);
         if held >= wanted {

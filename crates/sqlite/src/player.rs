@@ -1,8 +1,8 @@
-//! Makes the calls of a recording again.
+//! Repeats the calls of a recording.
 //!
-//! With the bundled SQLite, the calls go to a machine of this process, which learns which statement
-//! runs. With a library of the host's, they go where that library's file system leads: a process
-//! that preloads the shim reaches the machine of another process.
+//! With the bundled SQLite, the calls work on a machine of this process, which is told the
+//! statements that run. With an SQLite library of the host, they use the file system of that
+//! library. If the shim is preloaded, that is the machine of another process.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -16,19 +16,19 @@ use crate::ffi::handles::{Encoding, Handles, is_complete as complete};
 use crate::remote::{Began, Ended, Machine, StatementId};
 use crate::vfs::Vfs;
 
-/// A number for statements that are compiled for a moment. No recording reaches it.
+/// The number of statements that are compiled only for a moment. No recording has so many.
 const PASSING: CompiledId = u32::MAX;
 
-/// Whether a text ends with the end of a statement, as SQLite's shell decides.
+/// Whether a text ends with a complete statement, by the rules of SQLite's shell.
 pub fn is_complete(sql: &str) -> bool {
     complete(sql)
 }
 
-/// The SQLite that makes the calls.
+/// The SQLite library that makes the calls.
 pub struct Library(Handles);
 
 impl Library {
-    /// The bundled one, on a file system of this process.
+    /// The bundled library, on a file system of this process.
     ///
     /// # Errors
     /// SQLite cannot be configured.
@@ -36,30 +36,30 @@ impl Library {
         Handles::bundled(vfs).map(Self)
     }
 
-    /// One of the host's.
+    /// A library of the host.
     ///
     /// # Errors
-    /// What the loader says.
+    /// Returns the message of the loader.
     pub fn load(path: &Path) -> Result<Self, String> {
         Handles::load(path).map(Self)
     }
 
-    /// Which source it was built from.
+    /// The version of the source that the library was built from.
     pub fn source(&self) -> String {
         self.0.source()
     }
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// SQLite's primary code; 0 for rows too.
+    /// SQLite's primary result code. 0 also if the call returned a row or the end of the rows.
     pub code: i32,
-    /// What SQLite says, if it failed.
+    /// SQLite's message if the call failed, otherwise empty.
     pub message: String,
 }
 
-/// A statement that has begun.
+/// A statement that is running.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     number: u64,
@@ -73,13 +73,13 @@ struct Compiled {
     running: Option<Running>,
 }
 
-/// Connections and statements while calls are made.
+/// The connections and statements of a recording while its calls are made.
 pub struct Player<'m> {
     handles: Handles,
-    /// The machine of this process, if the calls go there.
+    /// The machine that the calls work on, if it is in this process.
     machine: Option<&'m dyn Machine>,
     compiled: BTreeMap<CompiledId, Compiled>,
-    /// The process of each connection.
+    /// The process that opened each connection.
     processes: BTreeMap<ConnectionId, u32>,
     numbers: u64,
 }
@@ -90,7 +90,7 @@ impl<'m> Player<'m> {
         Self { handles: library.0, machine, compiled, processes, numbers: 0 }
     }
 
-    /// Make a call as often as it was made.
+    /// Make a call as many times as it was recorded in a row.
     pub fn play(&mut self, entry: &Entry) -> Played {
         let mut code = sqlite::SQLITE_OK;
         for _ in 0..entry.times {
@@ -105,7 +105,7 @@ impl<'m> Player<'m> {
         Played { code, message }
     }
 
-    /// Let the time pass that the program took for itself.
+    /// Let the time pass that the recorded program computed before a call.
     pub fn pass(&self, ns: u64) {
         match self.machine {
             Some(machine) => machine.pass(ns),
@@ -118,8 +118,8 @@ impl<'m> Player<'m> {
         self.handles.autocommit(connection)
     }
 
-    /// The first column of all rows of a query that no statement of the recording is. The machine
-    /// does not learn of it.
+    /// Run a query that does not belong to the recording, and return the first column of its rows.
+    /// The machine is not told of it.
     pub fn ask(&mut self, connection: ConnectionId, sql: &str) -> Vec<String> {
         let mut rows = Vec::new();
         let (code, _) = self.handles.prepare(connection, PASSING, sql.as_bytes(), 0);
@@ -206,7 +206,7 @@ impl<'m> Player<'m> {
         self.outside(process, |handles| handles.open(connection, &name, flags, &vfs))
     }
 
-    /// Work that belongs to no statement.
+    /// Do work that belongs to no statement.
     fn outside<T>(&mut self, process: u32, work: impl FnOnce(&mut Handles) -> T) -> T {
         self.within(StatementId { client: process, number: 0 }, work)
     }
@@ -283,7 +283,7 @@ impl<'m> Player<'m> {
         code
     }
 
-    /// A statement has ended.
+    /// Tell the machine that a statement has ended.
     fn ended(&self, connection: ConnectionId, running: Running) {
         let Some(machine) = self.machine else { return };
         let id = StatementId { client: self.process(connection), number: running.number };
@@ -292,7 +292,7 @@ impl<'m> Player<'m> {
         machine.ended(&Ended { id, changes, in_transaction });
     }
 
-    /// Reset or finalise a statement, which ends it if it still runs.
+    /// Reset or finalise a statement. If it is still running, it ends.
     fn rest(
         &mut self,
         statement: CompiledId,
@@ -341,7 +341,8 @@ impl<'m> Player<'m> {
         sqlite::SQLITE_OK
     }
 
-    /// A process ends with all that it has open. A bundled library can only close it.
+    /// End a process of the recording with all that it has open. The bundled library runs in this
+    /// process, so its connections can only be closed.
     fn end(&mut self, process: u32) -> c_int {
         let own = |(id, owner): (&u32, &u32)| (*owner == process).then_some(*id);
         let connections: Vec<ConnectionId> = self.processes.iter().filter_map(own).collect();
@@ -359,7 +360,8 @@ impl<'m> Player<'m> {
     }
 }
 
-/// A name without the file system that it asks for, which only the program's library has.
+/// The name of a database without the parameter `vfs`, as only the program's own library has that
+/// file system.
 fn without_vfs(name: &str) -> String {
     let Some((path, parameters)) = name.split_once('?').filter(|_| name.starts_with("file:"))
     else {

@@ -18,7 +18,7 @@ pub struct Prepared<'d> {
 pub struct Answer {
     /// The rows in the order in which SQLite returned them.
     pub rows: Vec<Vec<Value>>,
-    /// The work of the run. No text was compiled, so its `sql_bytes` is 0.
+    /// The work of the run. No text was compiled, so its `sql_bytes` are 0.
     pub work: Work,
 }
 

@@ -4,7 +4,7 @@ use flysch_names::named;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 
-/// The settings of a database, and what SQLite is told about the medium.
+/// The settings of a database, and the properties of the medium that SQLite is given.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {

@@ -15,7 +15,7 @@ pub(crate) struct Shared {
     pub(crate) vfs: Rc<dyn Vfs>,
     pub(crate) locks: RefCell<LockTable>,
     pub(crate) shm: RefCell<ShmTable>,
-    /// The last failure of the `Vfs`. It is reported beside SQLite's own message.
+    /// The last failure of the `Vfs`. It is reported in addition to SQLite's own message.
     pub(crate) failure: Cell<Option<VfsError>>,
     holders: Cell<u64>,
 }

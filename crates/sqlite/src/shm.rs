@@ -16,8 +16,8 @@ use libsqlite3_sys::SQLITE_SHM_NLOCK;
 
 const SLOT_COUNT: usize = SQLITE_SHM_NLOCK.cast_unsigned() as usize;
 
-/// Words of 8 bytes, because SQLite reads 8 bytes at a time. Cells, because C code writes to them
-/// behind a shared reference.
+/// The memory is in words of 8 bytes, because SQLite reads 8 bytes at a time. The words are cells,
+/// because C code writes to them although Rust only has a shared reference.
 type Region = Rc<[Cell<u64>]>;
 
 /// The shared memory of all databases, by the database's name.
@@ -88,8 +88,8 @@ impl ShmTable {
 }
 
 impl Slots {
-    /// Lock or release `slots` for `user`. Either all of them change or, if another user is in the
-    /// way or there are no such slots, none; the function then returns false.
+    /// Lock or release `slots` for `user`. If another user's lock prevents it, or if a slot does
+    /// not exist, nothing changes and the function returns false.
     pub(crate) fn lock(&mut self, user: u64, slots: Range<usize>, how: SlotLock) -> bool {
         let Some(slots) = self.0.get_mut(slots) else { return false };
         let granted = slots.iter().all(|slot| slot.allows(user, how));

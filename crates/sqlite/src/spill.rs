@@ -1,8 +1,7 @@
 //! Files that stay in memory while they are small, as statement journals do in SQLite since release
 //! 3.12.0.
-//!
 //! This crate configures SQLite to make every statement journal a file at once, as releases before
-//! 3.12.0 did (`ffi::library`). A `Vfs` that models a later release opens a [`SpillFile`] for it.
+//! 3.12.0 do (`ffi::library`). A `Vfs` that models a later release opens a [`SpillFile`] for it.
 
 use crate::flags::{Characteristics, SyncFlags};
 use crate::vfs::{File, VfsError};

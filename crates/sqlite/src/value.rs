@@ -11,7 +11,8 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// What it took to run statements, counted. A fixed price for each gives a reproducible CPU time.
+/// Counts of the work that statements took. With a fixed price for each unit, the CPU time is
+/// reproducible.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Work {
     /// Statements compiled and run.

@@ -85,7 +85,7 @@ pub trait File {
     /// The properties that the medium has.
     fn characteristics(&self) -> Characteristics;
 
-    /// Learn what SQLite is about to do. A measurement may use it; SQLite expects no answer.
+    /// SQLite announces what it is about to do. It expects no answer; a measurement may use it.
     fn hint(&mut self, _hint: Hint) {}
 }
 

@@ -1,4 +1,4 @@
-//! Texts and blobs as they stand in a file: text as it is, and what is no UTF-8 in hexadecimal.
+//! Texts and blobs in a recording: UTF-8 is written as text, and other bytes in hexadecimal.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ enum Spelled {
 }
 
 impl Bytes {
-    /// The text, with marks for what is no UTF-8.
+    /// The bytes as text. Bytes that are not UTF-8 are replaced by marks.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }

@@ -1,4 +1,4 @@
-//! The list of calls while programs make them.
+//! The log of calls: it grows while programs make them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,42 +7,43 @@ use serde::{Deserialize, Serialize};
 use super::{Bound, Bytes, Call, Changes, CompiledId, ConnectionId, Entry};
 use crate::remote::{ApiEvent, ApiEventKind};
 
-/// A thread of a process.
+/// A process and a thread of it.
 type Thread = (u32, u32);
-/// What a process calls something, by the process.
+/// A process, and the number that it uses for a connection or statement.
 type Name = (u32, u64);
 
-/// The SQLite of the programs.
+/// The SQLite library of the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     pub version: String,
     pub source: String,
     pub compile_options: BTreeSet<String>,
-    /// What PRAGMAs answer in a new database in memory.
+    /// The values of PRAGMAs in a new database in memory.
     pub pragmas: BTreeMap<String, String>,
 }
 
-/// Calls in the order in which they were made.
+/// The calls of all programs in the order in which they were made.
 #[derive(Debug, Default)]
 pub struct CallLog {
     entries: Vec<Entry>,
     about: About,
-    /// What cannot be made again, each with its kind before its name.
+    /// What a replay cannot repeat: the kind and the name of each.
     notes: BTreeSet<String>,
     processes: BTreeMap<u32, u32>,
     connections: BTreeMap<Name, ConnectionId>,
     statements: BTreeMap<Name, CompiledId>,
     opened: ConnectionId,
     compiled: CompiledId,
-    /// The last call of a thread, whose result may come.
+    /// The last call of each thread, until its result arrives.
     last: BTreeMap<Thread, usize>,
     pieces: BTreeMap<Thread, Vec<u8>>,
     strays: u64,
 }
 
 impl CallLog {
-    /// Note what a program tells. `idle_ns` is its own time before, and `changes` tells what was
-    /// changed since the last new call. It is asked if this is another new call.
+    /// Add a report of a program to the log. `idle_ns` is the time that the program computed before
+    /// it. If the report is a new call, `changes` is called for the changes to files since the
+    /// previous call.
     pub fn note(&mut self, event: &ApiEvent<'_>, idle_ns: u64, changes: impl FnOnce() -> Changes) {
         let thread = (event.client, event.thread);
         match event.kind {
@@ -70,14 +71,14 @@ impl CallLog {
         }
     }
 
-    /// A process has ended.
+    /// Note that a process has ended.
     pub fn end(&mut self, client: u32, changes: impl FnOnce() -> Changes) {
         if self.processes.contains_key(&client) {
             self.push((client, 0), Call::End, 0, changes);
         }
     }
 
-    /// The calls. `changes` is what was changed since the last new one.
+    /// Finish the log and return the calls. `changes` are the changes to files since the last call.
     pub fn finish(&mut self, changes: Changes) -> Vec<Entry> {
         if let Some(last) = self.entries.last_mut() {
             last.changes = changes;
@@ -89,12 +90,12 @@ impl CallLog {
         &self.about
     }
 
-    /// What cannot be made again: a kind and a name each.
+    /// What a replay cannot repeat: the kind and the name of each.
     pub const fn notes(&self) -> &BTreeSet<String> {
         &self.notes
     }
 
-    /// Number of calls on connections that were opened past the recorder.
+    /// Number of calls on connections whose open the recorder did not see.
     pub const fn strays(&self) -> u64 {
         self.strays
     }
@@ -197,7 +198,7 @@ impl CallLog {
         Some(Call::Open { connection: self.opened, folder, name, flags: event.flags, vfs })
     }
 
-    /// The last call of a thread has ended.
+    /// Store the result of a thread's last call.
     fn result(&mut self, thread: Thread, event: &ApiEvent<'_>) {
         let Some(entry) = self.last.get(&thread).and_then(|at| self.entries.get_mut(*at)) else {
             return;
@@ -235,12 +236,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A statement that is being compiled. Its number is known when that has ended.
+/// A call that compiles a statement. The number of the statement is filled in when the result is
+/// known.
 const fn prepare(connection: ConnectionId, event: &ApiEvent<'_>, sql: Vec<u8>) -> Call {
     Call::Prepare { connection, statement: 0, flags: event.flags, sql: Bytes(sql) }
 }
 
-/// A text in UTF-16, as UTF-8.
+/// The UTF-8 of a text in UTF-16.
 #[expect(clippy::host_endian_bytes, reason = "SQLite's UTF-16 is the machine's")]
 fn utf8(text: &[u8]) -> Vec<u8> {
     let pairs = text.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));

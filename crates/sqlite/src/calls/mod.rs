@@ -1,7 +1,7 @@
-//! What a program asks of SQLite, as values: one [`Call`] for each call of SQLite's interface that
-//! reads or changes a database, in the order in which they were made.
+//! The calls that programs make of SQLite, as values: one [`Call`] for each call of SQLite's
+//! interface that reads or changes a database, in the order in which they were made.
 //!
-//! The log makes the list while a program runs. [`Player`](crate::Player) makes the calls again.
+//! The log collects the calls while a program runs. [`Player`](crate::Player) repeats them.
 
 mod bytes;
 mod log;
@@ -13,14 +13,15 @@ pub use log::{About, CallLog};
 
 /// A connection, counted from 1 in the order in which they were opened.
 pub type ConnectionId = u32;
-/// A statement, counted from 1 in the order in which they were compiled. 0: there was none.
+/// A statement, counted from 1 in the order in which they were compiled. 0 means that no statement
+/// was compiled.
 pub type CompiledId = u32;
 
-/// A call. Functions of SQLite that do the same are one call here.
+/// A call of SQLite's interface. Functions of SQLite that do the same thing are the same call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Call {
-    /// `sqlite3_open_v2`. Names are relative to the folder in which the program worked.
+    /// `sqlite3_open_v2`. A relative name refers to `folder`, the program's working directory.
     Open { connection: ConnectionId, folder: String, name: String, flags: i32, vfs: String },
     /// `sqlite3_close`, or `sqlite3_close_v2` if the version is 2.
     Close { connection: ConnectionId, version: i32 },
@@ -44,17 +45,17 @@ pub enum Call {
     Checkpoint { connection: ConnectionId, schema: String, mode: i32 },
     /// `sqlite3_wal_autocheckpoint`.
     AutoCheckpoint { connection: ConnectionId, pages: i64 },
-    /// The process has ended, whatever it had open.
+    /// The process has ended. What it had open was not closed.
     End,
 }
 
-/// A value of a parameter, exactly as it was given.
+/// A value that is bound to a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     Null,
     Integer(i64),
-    /// The bits of the number.
+    /// The bits of a floating-point number.
     RealBits(u64),
     Text(Bytes),
     /// Text in UTF-16, in the byte order of the machine.
@@ -64,32 +65,32 @@ pub enum Bound {
     Zeros(u64),
 }
 
-/// A call with what is known of it.
+/// A recorded call, with its result and its effects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The process, counted from 1 in the order of their first calls.
     pub process: u32,
     #[serde(flatten)]
     pub call: Call,
-    /// How often it was made in a row.
+    /// How many times in a row it was made.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u32,
-    /// SQLite's primary result code. 0 stands for success, rows and the end of rows too.
+    /// SQLite's primary result code. 0 also stands for a row and for the end of the rows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub code: i32,
-    /// Time that the program took for itself before it, nanoseconds.
+    /// Time that the program computed before it, nanoseconds.
     #[serde(default, skip_serializing_if = "is_none")]
     pub idle_ns: u64,
-    /// What it changed in files.
+    /// The changes that it made to files.
     #[serde(default, skip_serializing_if = "Changes::is_nothing")]
     pub changes: Changes,
 }
 
-/// The writes, truncations and syncs of a call.
+/// The writes, truncations and syncs that a call made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     pub count: u32,
-    /// A checksum of kinds, files, offsets and lengths, in order.
+    /// A CRC-32 of kinds, files, offsets and lengths, in order.
     pub crc: u32,
 }
 

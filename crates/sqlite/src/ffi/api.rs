@@ -1,4 +1,4 @@
-//! The functions of a SQLite library, whichever it is: the bundled one, or one that is loaded.
+//! The functions of an SQLite library: of the bundled one, or of one that is loaded.
 #![expect(unsafe_code, reason = "looks functions up in a C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
-    /// It is in the library, but not among its bindings.
+    /// The library has this function, but the bindings do not declare it.
     #[link_name = "sqlite3_close_v2"]
     fn sqlite3_close_later(db: *mut sqlite3) -> c_int;
 }
@@ -28,17 +28,17 @@ use self::sqlite3_close_later as sqlite3_close_v2;
 
 /// Resolve all names at once (`RTLD_NOW`).
 const NOW: c_int = 2;
-/// What the process has loaded, in order (`RTLD_DEFAULT`). A library that was preloaded comes
-/// first.
+/// All that the process has loaded, in order (`RTLD_DEFAULT`). A preloaded library comes first.
 const EVERYWHERE: *mut c_void = null_mut();
 
 macro_rules! api {
     ($($name:ident: ($($kind:ty),*) -> $result:ty, $symbol:ident;)*) => {
-        /// A table of functions.
+        /// The functions of an SQLite library.
         #[derive(Clone, Copy)]
         pub(super) struct Api {
             $(pub(super) $name: unsafe extern "C" fn($($kind),*) -> $result,)*
-            /// Lets time pass on the machine of a shim that is preloaded.
+            /// A function of the preloaded shim that lets time pass on its machine. None without a
+            /// shim.
             pub(super) pass: Option<unsafe extern "C" fn(u64)>,
         }
 
@@ -48,10 +48,11 @@ macro_rules! api {
                 Self { $($name: $symbol,)* pass: None }
             }
 
-            /// The functions of a loaded library, and those that a preloaded one has before them.
+            /// The functions of a loaded library. Functions that a preloaded library replaces are
+            /// taken from there.
             ///
             /// # Safety
-            /// `library` is a handle of a SQLite library.
+            /// `library` is a handle of an SQLite library.
             unsafe fn of(library: *mut c_void) -> Result<Self, String> {
                 // SAFETY: SQLite's interface is stable, so each function has the type above.
                 unsafe {
@@ -116,13 +117,13 @@ impl Api {
     }
 }
 
-/// Find a function. What is preloaded comes before the library itself.
+/// Find a function in what is preloaded, or else in the library.
 ///
 /// # Safety
 /// `library` is a handle of a loaded library.
 unsafe fn look_up(library: *mut c_void, name: &str) -> Result<*mut c_void, String> {
     let symbol = CString::new(name).map_err(|error| error.to_string())?;
-    // SAFETY: the name ends with NUL, and the handle is the caller's.
+    // SAFETY: the name ends with NUL, and the caller promises that the handle is valid.
     let found = unsafe {
         let first = dlsym(EVERYWHERE, symbol.as_ptr());
         if first.is_null() { dlsym(library, symbol.as_ptr()) } else { first }
@@ -130,7 +131,7 @@ unsafe fn look_up(library: *mut c_void, name: &str) -> Result<*mut c_void, Strin
     if found.is_null() { Err(format!("it has no function {name}")) } else { Ok(found) }
 }
 
-/// What the loader says about its last failure.
+/// The message of the loader on its last failure.
 fn said() -> String {
     // SAFETY: the text ends with NUL and is copied at once.
     unsafe {

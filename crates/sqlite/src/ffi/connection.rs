@@ -18,7 +18,7 @@ use crate::panics;
 pub(crate) struct Connection {
     /// NULL once the connection is closed.
     raw: *mut sqlite::sqlite3,
-    /// `None` on the VFS of the operating system.
+    /// `None` for a connection on the VFS of the operating system.
     registration: Option<Rc<Registration>>,
 }
 
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Close the connection and return whether SQLite could.
+    /// Close the connection. Returns an error if SQLite cannot.
     pub(crate) fn close(mut self) -> Result<(), Error> {
         let code = self.release();
         panics::resume();

@@ -1,5 +1,5 @@
-//! Connections and statements of any SQLite library, by numbers. What a recording does with them
-//! is what the program did, so nothing here is forbidden that SQLite allows.
+//! Connections and statements of any SQLite library, by numbers. Calls are passed on even if they
+//! are misuse, because a recording must be able to repeat all that a program did.
 #![expect(unsafe_code, reason = "calls SQLite with raw pointers")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) enum Encoding {
 
 pub(crate) struct Handles {
     api: Api,
-    /// `None` for a loaded library, which has a file system of its own.
+    /// `None` for a loaded library, which has its own file system.
     registration: Option<Rc<Registration>>,
     connections: BTreeMap<u32, *mut sqlite::sqlite3>,
     statements: BTreeMap<u32, *mut sqlite::sqlite3_stmt>,
@@ -42,13 +42,13 @@ impl Handles {
         Ok(Self { api: Api::bundled(), registration, connections, statements })
     }
 
-    /// A library of the host's.
+    /// A library of the host.
     pub(crate) fn load(path: &Path) -> Result<Self, String> {
         let (connections, statements) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { api: Api::load(path)?, registration: None, connections, statements })
     }
 
-    /// Whether it is the bundled library, on a file system of this process.
+    /// Whether this is the bundled library, on a file system of this process.
     pub(crate) const fn is_bundled(&self) -> bool {
         self.registration.is_some()
     }
@@ -65,7 +65,7 @@ impl Handles {
         self.statements.get(&id).copied().unwrap_or(null_mut())
     }
 
-    /// Open a connection. It stays, to be closed, even if that failed.
+    /// Open a connection. Even if this fails, the connection exists and must be closed.
     pub(crate) fn open(&mut self, id: u32, name: &CStr, flags: c_int, vfs: &CStr) -> c_int {
         let own = self.registration.as_ref().map(|it| it.name().as_ptr());
         let given = if vfs.is_empty() { null() } else { vfs.as_ptr() };
@@ -79,7 +79,7 @@ impl Handles {
         code
     }
 
-    /// Close a connection, or let it close when its last statement is finalised.
+    /// Close a connection. If `waits`, it is closed only when its last statement is finalised.
     pub(crate) fn close(&mut self, id: u32, waits: bool) -> c_int {
         let _running = self.running();
         let raw = self.connection(id);
@@ -92,7 +92,8 @@ impl Handles {
         code
     }
 
-    /// Compile the first statement of a text. Returns the code and how much of the text it was.
+    /// Compile the first statement of a text. Returns the result code and how many bytes of the
+    /// text were used.
     pub(crate) fn prepare(
         &mut self,
         connection: u32,
@@ -129,7 +130,7 @@ impl Handles {
     }
 
     pub(crate) fn bind_null(&self, id: u32, parameter: c_int) -> c_int {
-        // SAFETY: the statement is compiled, or NULL, which SQLite refuses. So it is below.
+        // SAFETY: the statement is compiled, or NULL, which SQLite refuses. The same holds below.
         unsafe { (self.api.bind_null)(self.statement(id), parameter) }
     }
 
@@ -200,7 +201,7 @@ impl Handles {
         unsafe { (self.api.finalize)(raw) }
     }
 
-    /// Run a text by the library's own `sqlite3_exec`.
+    /// Run all statements of a text with the library's own `sqlite3_exec`.
     pub(crate) fn exec(&self, connection: u32, sql: &[u8]) -> c_int {
         let (Ok(text), db) = (CString::new(sql), self.connection(connection)) else {
             return sqlite::SQLITE_MISUSE;
@@ -234,16 +235,16 @@ impl Handles {
         self.with(connection, |db| unsafe { (self.api.autocommit)(db) }) != 0
     }
 
-    /// Rows that the connection changed so far.
+    /// Number of rows that the connection has changed.
     pub(crate) fn total_changes(&self, connection: u32) -> u64 {
         // SAFETY: the connection is open.
         let count = self.with(connection, |db| unsafe { (self.api.total_changes)(db) });
         count.cast_unsigned().into()
     }
 
-    /// The first column of the row that a statement has reached.
+    /// The first column of the row that a statement is at.
     pub(crate) fn first_column(&self, id: u32) -> String {
-        // SAFETY: the statement is compiled and has reached a row; the text is copied at once.
+        // SAFETY: the statement is compiled and is at a row; the text is copied at once.
         unsafe {
             let text = (self.api.column_text)(self.statement(id), 0);
             if text.is_null() {
@@ -253,7 +254,7 @@ impl Handles {
         }
     }
 
-    /// What the library says about the last failure of a connection.
+    /// The library's message on the last failure of a connection.
     pub(crate) fn message(&self, connection: u32) -> String {
         let db = self.connection(connection);
         if db.is_null() {
@@ -263,13 +264,13 @@ impl Handles {
         unsafe { CStr::from_ptr((self.api.message)(db)).to_string_lossy().into_owned() }
     }
 
-    /// Which source the library was built from.
+    /// The version of the source that the library was built from.
     pub(crate) fn source(&self) -> String {
         // SAFETY: the text is constant.
         unsafe { CStr::from_ptr((self.api.source)()).to_string_lossy().into_owned() }
     }
 
-    /// Let time pass on the machine of the shim, if one is there.
+    /// Let time pass on the machine of the shim. Does nothing without a shim.
     pub(crate) fn pass(&self, ns: u64) {
         if let Some(pass) = self.api.pass {
             // SAFETY: it is the shim's function.
@@ -284,8 +285,8 @@ impl Handles {
 }
 
 impl Drop for Handles {
-    /// Close what was left open on a file system of this process, which is about to end. A process
-    /// with a library of its own ends by itself, as the program did.
+    /// Close what was left open on a file system of this process. A process with a library of its
+    /// own has it closed by its end, as the recorded program did.
     fn drop(&mut self) {
         if !self.is_bundled() {
             return;
@@ -299,7 +300,7 @@ impl Drop for Handles {
     }
 }
 
-/// Whether a text ends with the end of a statement.
+/// Whether a text ends with a complete statement.
 pub(crate) fn is_complete(sql: &str) -> bool {
     let Ok(text) = CString::new(sql) else { return true };
     // SAFETY: the text ends with NUL.

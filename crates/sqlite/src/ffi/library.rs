@@ -38,7 +38,7 @@ static RANDOMNESS: OnceLock<Randomness> = OnceLock::new();
 static GENERATOR_MUTEX: AtomicPtr<sqlite::sqlite3_mutex> = AtomicPtr::new(null_mut());
 
 thread_local! {
-    /// True while this thread resets the generator. It holds the mutex of the generator meanwhile.
+    /// Whether this thread is resetting the generator. It then holds the generator's mutex.
     static RESETTING: Cell<bool> = const { Cell::new(false) };
 }
 

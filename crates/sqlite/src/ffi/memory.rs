@@ -1,4 +1,4 @@
-//! A file that this process and a program map.
+//! Memory that this process and a program share, because both map the same file.
 #![expect(unsafe_code, reason = "memory that another process changes")]
 
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ pub(crate) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Map the first `len` bytes of a file, which has at least as many.
+    /// Map the first `len` bytes of a file, which must not be shorter.
     pub(crate) fn map(file: &File, len: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses an address that nothing else uses.
@@ -35,7 +35,7 @@ impl SharedMemory {
         self.word(at).store(value, Ordering::SeqCst);
     }
 
-    /// Store a value, and return what was there.
+    /// Store a value, and return the previous one.
     pub(crate) fn swap(&self, at: usize, value: u32) -> u32 {
         self.word(at).swap(value, Ordering::SeqCst)
     }
@@ -44,22 +44,21 @@ impl SharedMemory {
     pub(crate) fn bump(&self, at: usize) {
         let word = self.word(at);
         word.fetch_add(1, Ordering::SeqCst);
-        // Whoever does not sleep sees the change when it is about to.
+        // A process that is about to sleep checks the word first, so it sees the change.
         let _unseen = futex::wake(word, futex::Flags::empty(), 1);
     }
 
-    /// Copy bytes out.
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
         self.check(at, bytes.len());
-        // SAFETY: both are as long, and memory of our own does not overlap the mapping. What the
-        // other process changes meanwhile gives other bytes, and no more.
+        // SAFETY: both ranges have the same length, and memory of our own does not overlap the
+        // mapping. If the other process changes bytes during the copy, only the copied values are
+        // undefined.
         unsafe {
             let from = self.start.as_ptr().cast::<u8>().add(at);
             from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len());
         }
     }
 
-    /// Copy bytes in.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         self.check(at, bytes.len());
         // SAFETY: as for `read`.

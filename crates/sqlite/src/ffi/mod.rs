@@ -21,8 +21,7 @@ fn length(number: c_int) -> usize {
     usize::try_from(number).expect("SQLite passes no negative length")
 }
 
-/// Read a file name as text. `Database::open` takes UTF-8, so only an `ATTACH` can bring another
-/// name.
+/// Read a file name as text. `Database::open` takes UTF-8, so only `ATTACH` can pass another name.
 fn text(name: &CStr) -> Result<&str, VfsError> {
     name.to_str().map_err(|_| VfsError::CannotOpen)
 }

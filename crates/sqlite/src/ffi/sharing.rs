@@ -49,7 +49,7 @@ pub(super) unsafe extern "C" fn shm_map(
 ) -> c_int {
     let at = RegionAt { index: length(index), size: length(size), extend: extend != 0 };
     // SAFETY: SQLite passes an open file and a place for the address. The region stays until the
-    // file is unmapped, and its cells allow to be written through a shared reference.
+    // file is unmapped, and its cells may be written through a shared reference.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_SHMMAP, |open| {
             let region = open.shared.shm.borrow_mut().map(&open.name, open.holder, at);

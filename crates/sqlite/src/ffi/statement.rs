@@ -60,8 +60,8 @@ impl<'c> Statement<'c> {
     /// Make the statement ready to run again and release its locks. Its parameters keep their
     /// values.
     pub(crate) fn reset(&mut self) {
-        // SAFETY: the statement is not finalised. The code repeats the failure that `step` has
-        // reported.
+        // SAFETY: the statement is not finalised. The result code repeats a failure that `step`
+        // reported before.
         unsafe { sqlite::sqlite3_reset(self.raw.as_ptr()) };
     }
 
@@ -92,7 +92,7 @@ impl<'c> Statement<'c> {
 
     fn value(&self, column: c_int) -> Value {
         let statement = self.raw.as_ptr();
-        // SAFETY: the statement stands on a row that has this column.
+        // SAFETY: the statement is at a row that has this column.
         unsafe {
             match sqlite::sqlite3_column_type(statement, column) {
                 sqlite::SQLITE_INTEGER => {
@@ -122,7 +122,8 @@ impl<'c> Statement<'c> {
 
 impl Drop for Statement<'_> {
     fn drop(&mut self) {
-        // SAFETY: finalised once. Its code repeats the failure that `step` has reported.
+        // SAFETY: it is finalised once. The result code repeats a failure that `step` reported
+        // before.
         unsafe { sqlite::sqlite3_finalize(self.raw.as_ptr()) };
     }
 }

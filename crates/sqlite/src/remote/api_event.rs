@@ -1,18 +1,19 @@
-//! What a program asks of SQLite, as the shim tells it: one request for each call, before it is
-//! made. `shim/record.c` is the other side.
+//! Events by which a shim reports the calls that its program makes of SQLite: one request for each
+//! call, before it is made. `shim/record.c` is the other side.
 
 use strum::VariantArray;
 
 use super::message::{Kind, Request};
 
-/// What an event says. `shim/shim.h` has the same list, in this order.
+/// The kind of an event. `shim/shim.h` has the same list, in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum ApiEventKind {
-    /// The beginning of a long text; the rest follows.
+    /// The first part of a long text. The rest follows.
     Piece,
-    /// How the call before it ended: its code, what it made, how much of its text it used.
+    /// The result of the previous call: its code, the connection or statement that it made, and how
+    /// much of its text it used.
     Result,
-    /// Something that cannot be made again, and its name.
+    /// Something that a replay cannot repeat, with its name.
     Note,
     Version,
     Source,
@@ -40,7 +41,7 @@ pub enum ApiEventKind {
 }
 
 impl ApiEventKind {
-    /// Whether it is a call, and not something about one.
+    /// Whether the event is a call, and not information about one.
     pub const fn is_call(self) -> bool {
         !matches!(
             self,
@@ -55,16 +56,16 @@ impl ApiEventKind {
     }
 }
 
-/// A call, or something about calls.
+/// A call, or information about calls.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiEvent<'a> {
-    /// The process, and its thread.
+    /// The number of the process.
     pub client: u32,
     pub thread: u32,
     pub kind: ApiEventKind,
-    /// The connection or statement: a number that means something within the process only.
+    /// The number of the connection or statement. It is unique only within the process.
     pub subject: u64,
-    /// Flags, a code, or the number of a parameter.
+    /// Flags, a result code, or the number of a parameter.
     pub flags: i32,
     pub number: i64,
     pub bytes: &'a [u8],

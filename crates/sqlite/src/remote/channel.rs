@@ -1,20 +1,20 @@
-//! The channel to one process: a file with a ring of requests and an answer, and a socket to sleep
-//! in.
+//! The channel to one process: a file with a ring of requests and an answer, and a socket to wait
+//! on.
 //!
 //! ```text
-//! 0       words of 4 bytes: bytes that were put into the ring so far, bytes that were taken out,
-//!         answers so far, a word on which the program sleeps, whether it sleeps, whether we
-//!         sleep, rounds to look before sleeping, whether random numbers are ours; at 32, the time
-//!         to tell in milliseconds since 1970 (8 bytes), or -1; at 40, whether calls are recorded;
-//!         at 44, whether the medium has room
+//! 0       words of 4 bytes: bytes put into the ring so far, bytes taken out, answers so far, a
+//!         word on which the program sleeps, what it waits for if it sleeps, whether the server
+//!         sleeps, polls before sleeping, whether the machine supplies random numbers; at 32, the
+//!         constant time that programs are given, milliseconds since 1970 (8 bytes), or -1; at 40,
+//!         whether calls are recorded; at 44, whether the medium has room
 //! 1024    the leases, 256 words: see `locking`
 //! 4096    an answer: its code (4 bytes), its size (4 bytes), its bytes
 //! 98304   the ring
 //! ```
 //!
-//! A request lies in the ring in one piece, and begins at a multiple of 8 bytes. A head of kind 0
-//! fills what is left at the end of the ring. Who waits looks at the words for a while before it
-//! sleeps, because waking a process takes longer than most requests.
+//! A request is stored in the ring in one piece, and begins at a multiple of 8 bytes. A header of
+//! kind 0 fills what is left at the end of the ring. Each side polls the words for a while before
+//! it sleeps, because waking a process takes longer than most requests.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -43,36 +43,37 @@ const ANSWER_AT: usize = 4096;
 const ANSWER_ROOM: usize = 80 << 10;
 const RING_AT: usize = 96 << 10;
 const RING_SIZE: u32 = 1024 << 10;
-/// What a program that sleeps waits for.
+/// What a sleeping program waits for.
 const FOR_ANSWER: u32 = 1;
 const FOR_ROOM: u32 = 2;
 const CHANNEL_SIZE: usize = RING_AT + RING_SIZE as usize;
 
-/// What a program is told at the start.
+/// The settings that a program gets at the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
-    /// Whether it gets its random numbers from the machine.
+    /// Whether the program gets random numbers from the machine.
     pub is_seeded: bool,
-    /// Whether it tells what it asks of SQLite.
+    /// Whether the program reports its calls of SQLite.
     pub is_recorded: bool,
-    /// The time to tell, milliseconds since 1970, if not the host's.
+    /// The constant time that the program is given, milliseconds since 1970. None: the host's time.
     pub now_ms: Option<i64>,
 }
 
 pub(super) struct Channel {
     memory: Rc<SharedMemory>,
     socket: UnixStream,
-    /// Bytes that were taken out of the ring so far.
+    /// Number of bytes that were taken out of the ring so far.
     taken: u32,
     answers: u32,
     head: [u8; HEAD_SIZE],
     body: Vec<u8>,
-    /// What [`Self::set_room`] said last.
+    /// The last value that [`Self::set_room`] set.
     has_room: bool,
 }
 
-/// The word of a lease: 0, or the number of the file, and in the lowest 3 bits one more than the
-/// place of the lock level. Files may share a word.
+/// The word of a lease. It is 0 while no file has it. Otherwise the lowest 3 bits are one more than
+/// the index of the lock level, and the others are the number of the file. Several files may share
+/// a word.
 #[derive(Clone)]
 pub(super) struct LeaseWord {
     memory: Rc<SharedMemory>,
@@ -81,19 +82,19 @@ pub(super) struct LeaseWord {
 }
 
 impl LeaseWord {
-    /// Whether no file has it.
+    /// Whether no file has the word.
     pub(super) fn is_free(&self) -> bool {
         self.memory.load(self.at) == 0
     }
 
-    /// Give it to the file, with the place of its lock level.
+    /// Give the word to the file. `level` is the index of its lock level.
     pub(super) fn give(&self, level: usize) {
         let level = u32::try_from(level + 1).expect("there are five levels");
         self.memory.store(self.at, self.file << 3 | level);
     }
 
-    /// Take it from the file. Returns the place of the lock level. A program that wrote something
-    /// else into it has none.
+    /// Take the word from the file. Returns the index of the lock level. None if the program wrote
+    /// something invalid.
     pub(super) fn take(&self) -> Option<usize> {
         let word = self.memory.swap(self.at, 0);
         let is_own = word >> 3 == self.file << 3 >> 3;
@@ -103,8 +104,8 @@ impl LeaseWord {
 }
 
 impl Channel {
-    /// Make the channel's file and tell the process its name. It looks at a word for some rounds
-    /// before it sleeps.
+    /// Create the channel's file and send its name to the process. `rounds` is how often the
+    /// process polls before it sleeps.
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
     pub(super) fn new(
         folder: &Folder,
@@ -131,7 +132,7 @@ impl Channel {
         self.socket.as_fd()
     }
 
-    /// Say whether the medium has room for all that fits into the ring, many times.
+    /// Tell the program whether the medium has room for many rings full of changes.
     pub(super) fn set_room(&mut self, has_room: bool) {
         if self.has_room != has_room {
             self.has_room = has_room;
@@ -139,28 +140,28 @@ impl Channel {
         }
     }
 
-    /// The word of a file's lease. Other files may have the same.
+    /// The word of a file's lease. Other files may share it.
     pub(super) fn lease(&self, file: u32) -> LeaseWord {
         let at = LEASES_AT + 4 * (file % LEASE_COUNT) as usize;
         LeaseWord { memory: Rc::clone(&self.memory), at, file }
     }
 
-    /// The end of what was put into the ring so far.
+    /// Number of bytes that were put into the ring so far.
     pub(super) fn end(&self) -> u32 {
         self.memory.load(PUT_AT)
     }
 
-    /// Whether all that was put into the ring before `end` was taken out.
+    /// Whether everything that was put into the ring before `end` was taken out.
     pub(super) const fn has_taken(&self, end: u32) -> bool {
         end.wrapping_sub(self.taken).cast_signed() <= 0
     }
 
-    /// Whether a request waits in the ring.
+    /// Whether the ring contains a request.
     pub(super) fn is_due(&self) -> bool {
         self.memory.load(PUT_AT) != self.taken
     }
 
-    /// Copy the next request out of the ring. Returns whether there is one. It stays in the ring
+    /// Copy the next request out of the ring. Returns false if there is none. It stays in the ring
     /// until [`Self::release`].
     pub(super) fn peek(&mut self) -> bool {
         while self.is_due() {
@@ -178,7 +179,8 @@ impl Channel {
             let whole =
                 size.checked_add(HEAD_SIZE).filter(|whole| *whole <= left.min(used) as usize);
             let Some(whole) = whole else {
-                // It makes no sense, and neither does what follows. It is answered by an error.
+                // The request is invalid, and so is all that follows it. It is answered with an
+                // error.
                 self.head = [u8::MAX; HEAD_SIZE];
                 self.body = vec![0; used as usize - HEAD_SIZE.min(used as usize)];
                 return true;
@@ -190,17 +192,17 @@ impl Channel {
         false
     }
 
-    /// The request that was copied out. There is none in bytes that make no sense.
+    /// The request that was copied. None if its bytes are invalid.
     pub(super) fn request(&self) -> Option<Request<'_>> {
         Request::parse(self.head, &self.body)
     }
 
-    /// Take the request that was copied out from the ring.
+    /// Remove the copied request from the ring.
     pub(super) fn release(&mut self) {
         let size = (HEAD_SIZE + self.body.len()).next_multiple_of(8);
         let used = self.memory.load(PUT_AT).wrapping_sub(self.taken);
         self.advance(u32::try_from(size).unwrap_or(used).min(used));
-        // A program that waits for room is woken when there is plenty.
+        // A program that waits for room is only woken once half of the ring is free.
         if used <= RING_SIZE / 2 {
             self.wake(FOR_ROOM);
         }
@@ -211,7 +213,7 @@ impl Channel {
         self.memory.store(TAKEN_AT, self.taken);
     }
 
-    /// Answer the request that was copied out.
+    /// Answer the copied request.
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
     pub(super) fn answer(&mut self, code: i32, bytes: &[u8]) {
         assert!(bytes.len() + 8 <= ANSWER_ROOM, "an answer is at most a page");
@@ -224,21 +226,21 @@ impl Channel {
         self.wake(FOR_ANSWER);
     }
 
-    /// Wake the program if it sleeps until this happens.
+    /// Wake the program if it sleeps and waits for this.
     fn wake(&self, waits: u32) {
         if self.memory.load(PROGRAM_SLEEPS_AT) == waits {
-            // It is woken once, and says so if it sleeps again.
+            // The program is woken once. It sets the word again if it goes on sleeping.
             self.memory.store(PROGRAM_SLEEPS_AT, 0);
             self.memory.bump(BEAT_AT);
         }
     }
 
-    /// Say whether this side sleeps until a byte comes.
+    /// Tell the program whether this side sleeps, so that it must send a byte.
     pub(super) fn set_sleeping(&self, sleeps: bool) {
         self.memory.store(SERVER_SLEEPS_AT, sleeps.into());
     }
 
-    /// Take the bytes that woke this side. Returns whether the process is still there.
+    /// Read the bytes that woke this side. Returns false if the process has ended.
     pub(super) fn drain(&mut self) -> bool {
         let mut bytes = [0; 64];
         loop {
@@ -263,7 +265,7 @@ mod tests {
         Channel::new(folder, 1, socket, (0, Terms::default())).expect("a channel")
     }
 
-    /// Put a request without bytes into the ring, as a program does.
+    /// Put a request without a body into the ring, as a program does.
     #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
     fn put(channel: &Channel) {
         let end = channel.end();
@@ -301,7 +303,7 @@ mod tests {
         assert_eq!(same.take(), None);
     }
 
-    /// The shim has the same words, by their number.
+    /// The shim's header defines the same words at the same offsets.
     #[test]
     fn both_sides_agree_on_the_words() {
         let shim = include_str!("../../shim/channel.c");

@@ -1,4 +1,4 @@
-//! One process: its open files, and the answers to its requests.
+//! A connected process: its open files, and the execution of its requests.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -20,30 +20,30 @@ use crate::shared::result_code;
 use crate::shm::{RegionAt, SlotLock};
 use crate::vfs::File;
 
-/// The largest read or random answer: SQLite's largest page.
+/// The largest answer to a read or a request for random bytes: SQLite's largest page.
 const ANSWER_MAX: i64 = 1 << 16;
-/// The room that the medium has to have for changes that need no answers: what fits into the rings
-/// of eight processes.
+/// Free bytes that the medium must have, so that programs need not wait for the results of changes.
+/// As much fits into the rings of eight processes.
 const ROOM: u64 = 8 << 20;
 
-/// What all processes share.
+/// The state that all connected processes share.
 pub(super) struct House<'a> {
     pub(super) machine: &'a dyn Machine,
     pub(super) folder: &'a Folder,
     pub(super) locks: LockTable,
     pub(super) leases: Leases,
     pub(super) regions: Regions,
-    /// The number of the next open file, which identifies it in the tables of locks.
+    /// The number for the next open file, which identifies it in the lock tables.
     pub(super) holders: u64,
-    /// The time up to which programs' own time was told to the machine, nanoseconds of the
+    /// The machine's clock includes the programs' own time up to this moment, nanoseconds of the
     /// monotonic clock.
     pub(super) told_ns: u64,
-    /// Processes that ended before they were told of a failure.
+    /// Number of processes that ended before they learned of a failure.
     pub(super) untold: u32,
 }
 
 impl House<'_> {
-    /// Let the time pass in which a program worked for itself before a request.
+    /// Let the time pass that a program computed before a request.
     fn pass(&mut self, request: &Request<'_>) {
         let since_ns = self.told_ns.max(request.resumed_ns);
         if request.sent_ns > since_ns {
@@ -52,7 +52,7 @@ impl House<'_> {
         self.told_ns = self.told_ns.max(request.sent_ns);
     }
 
-    /// The time until now was the machine's.
+    /// The time until now was spent by the machine, so it does not count as the programs' own.
     fn account(&mut self) {
         let now = clock_gettime(ClockId::Monotonic);
         let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
@@ -65,7 +65,7 @@ pub(super) struct Client {
     pub(super) id: u32,
     pub(super) channel: Channel,
     files: BTreeMap<u32, OpenFile>,
-    /// Changes that failed and had no answer.
+    /// Failures of changes whose results the program did not wait for.
     failures: Failures,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct OpenFile {
     pub(super) lease: LeaseWord,
 }
 
-/// The code of an answer, and its bytes.
+/// The result code of a request, and the bytes that it returns.
 pub(super) struct Answer {
     pub(super) code: c_int,
     pub(super) bytes: Vec<u8>,
@@ -102,8 +102,9 @@ impl Client {
         Self { id, channel, files: BTreeMap::new(), failures: Failures::default() }
     }
 
-    /// Carry out the requests that have no answer, up to one that has. Returns whether such a one
-    /// waits. What is put into the ring from now on comes next time: others have their turn.
+    /// Execute requests that expect no answer, up to one that does. Returns whether there is such a
+    /// one. Requests that arrive in the meantime are left for the next turn, so that other
+    /// processes are served too.
     pub(super) fn serve_posts(&mut self, house: &mut House<'_>) -> bool {
         let end = self.channel.end();
         while !self.channel.has_taken(end) && self.channel.peek() {
@@ -129,12 +130,13 @@ impl Client {
         false
     }
 
-    /// Say whether changes need no answers for now. After a failure they do, until it is told.
+    /// Tell the program whether it need not wait for the results of changes. After a failure it
+    /// must wait, until it has learned of the failure.
     fn tell_room(&mut self, house: &House<'_>) {
         self.channel.set_room(self.failures.is_empty() && house.machine.has_room(ROOM));
     }
 
-    /// Answer the request that waits, which [`Self::serve_posts`] found.
+    /// Execute and answer the request that [`Self::serve_posts`] stopped at.
     pub(super) fn serve_answered(&mut self, house: &mut House<'_>) {
         let Some(request) = self.channel.request() else {
             self.channel.release();
@@ -155,7 +157,7 @@ impl Client {
         house.account();
     }
 
-    /// Close everything that the process had open.
+    /// Close everything that the process has open.
     pub(super) fn close(self, house: &mut House<'_>) {
         house.untold += u32::from(!self.failures.is_empty());
         house.machine.enter(StatementId { client: self.id, number: 0 });
@@ -167,7 +169,7 @@ impl Client {
     }
 }
 
-/// Note which file a request opens or closes.
+/// Note the file that a request opens or closes.
 fn follow(failures: &mut Failures, request: &Request<'_>) {
     if request.kind == Kind::Open {
         failures.opens(request);
@@ -176,8 +178,8 @@ fn follow(failures: &mut Failures, request: &Request<'_>) {
     }
 }
 
-/// Whether a request is of a connection that reads while another one changes the database. The
-/// failure is the other's.
+/// Whether the request comes from a connection that only reads while another one changes the
+/// database. A failure then belongs to the other connection.
 fn is_bystander(files: &BTreeMap<u32, OpenFile>, house: &House<'_>, request: &Request<'_>) -> bool {
     let named = matches!(request.kind, Kind::Open | Kind::Delete | Kind::Exists);
     files.get(&request.file).filter(|open| !named && open.is_database).is_some_and(|open| {
@@ -186,7 +188,7 @@ fn is_bystander(files: &BTreeMap<u32, OpenFile>, house: &House<'_>, request: &Re
     })
 }
 
-/// Whether a request may fail in a way that the program has to know.
+/// Whether the program must learn of a failure of this kind of request.
 const fn can_fail(kind: Kind) -> bool {
     matches!(
         kind,
@@ -200,8 +202,9 @@ const fn can_fail(kind: Kind) -> bool {
     )
 }
 
-/// The failure of a request whose process did not wait for the code. What it reads without waiting
-/// lies behind the end of the file. What it deletes may be gone.
+/// The failure of a request whose result the program did not wait for. It only reads without
+/// waiting beyond the end of a file, so a successful read is a failure. A file that it deletes may
+/// be missing.
 const fn failure_of(kind: Kind, code: c_int) -> Option<c_int> {
     match (kind, code) {
         (Kind::Read, sqlite::SQLITE_OK) => Some(sqlite::SQLITE_IOERR_READ),
@@ -212,7 +215,7 @@ const fn failure_of(kind: Kind, code: c_int) -> Option<c_int> {
     }
 }
 
-/// Carry a request out in the name of its statement.
+/// Execute a request in the name of its statement.
 fn enact(
     (client, channel): (u32, &Channel),
     files: &mut BTreeMap<u32, OpenFile>,
@@ -225,13 +228,14 @@ fn enact(
     answer
 }
 
-/// Tell the machine about a statement or a call, or about time.
+/// Pass a report of the program to the machine: a statement that began or ended, a call, or time
+/// that passed.
 fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
     if request.kind == Kind::Pass {
         return house.machine.pass(request.number.max(0).cast_unsigned());
     }
     if request.kind == Kind::Call {
-        // A call that makes no sense is none.
+        // An invalid call is ignored.
         return ApiEvent::parse(client, request)
             .iter()
             .for_each(|event| house.machine.note_api_event(event));
@@ -314,7 +318,7 @@ fn open(
 }
 
 impl OpenFile {
-    /// Whether other connections can open it.
+    /// Whether other connections can open this file.
     const fn is_shared(&self) -> bool {
         self.is_database && !self.name.is_empty()
     }
@@ -329,7 +333,7 @@ fn close(house: &mut House<'_>, open: OpenFile) {
     drop(open.file);
 }
 
-/// Requests about a file by its name.
+/// Execute a request on a file that is given by its name.
 fn named(house: &House<'_>, request: &Request<'_>) -> Answer {
     let vfs = house.machine.vfs();
     let Ok(name) = str::from_utf8(request.bytes) else { return sqlite::SQLITE_IOERR.into() };
@@ -350,7 +354,7 @@ fn random(house: &House<'_>, request: &Request<'_>) -> Answer {
     Answer { code: sqlite::SQLITE_OK, bytes }
 }
 
-/// The size that the process asks for, if there is room for it.
+/// The number of bytes that a request asks for. None if it is too large for an answer.
 fn answer_size(request: &Request<'_>) -> Option<usize> {
     let size = (0..=ANSWER_MAX).contains(&request.number).then_some(request.number)?;
     usize::try_from(size).ok()
@@ -392,7 +396,7 @@ fn read(open: &mut OpenFile, offset: u64, request: &Request<'_>) -> Answer {
     }
 }
 
-/// The code for a failure of the medium.
+/// The result code for a failure of the medium.
 const fn io_code(kind: Kind) -> c_int {
     match kind {
         Kind::Write => sqlite::SQLITE_IOERR_WRITE,
@@ -407,7 +411,7 @@ fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> An
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     match request.kind {
         Kind::Unlock => {
-            // If the lease was taken back in the meantime, its word told this already.
+            // If the lease was revoked in the meantime, its word contained this unlock already.
             let is_late = request.number != 0 && !house.leases.has(open);
             if let Some(level) = level.filter(|level| *level <= LockLevel::Shared && !is_late) {
                 house.locks.release(name, holder, level);
@@ -424,8 +428,8 @@ fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> An
     }
 }
 
-/// Map a region of shared memory. A file system without shared mappings answers as `mmap` does
-/// there: SQLite's own file system makes an error of that.
+/// Map a region of shared memory. If the file system does not support shared mappings, the result
+/// is the error that SQLite's own VFS makes of a failing `mmap`.
 fn map(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
     let shares = open.is_database && house.machine.vfs().supports_shared_memory(&open.name);
     let (index, size) = (usize::try_from(request.offset), usize::try_from(request.number));

@@ -1,13 +1,13 @@
-//! Changes that failed and had no answer: who is to know of them.
+//! Failures of changes that had no answer, and the requests that report them.
 //!
-//! Only changes for which there was room have no answer, so that a failure here is a rare one.
+//! A change has no answer only if the medium has room for it, so such a failure is rare.
 //!
-//! A process has several connections, in several threads. Each has to learn of its own failures
-//! alone, because it relies on them when it commits. So a failure belongs to a database, and is
-//! told with the next answer about that database, its journal included. Until then no change of it
-//! is made.
+//! A process may have several connections in several threads. Each must learn of its own failures
+//! and of no others, because it relies on the results when it commits. So a failure belongs to a
+//! database. It is reported as the result of the next request on that database or its journal.
+//! Until then, further changes of the database are not executed.
 //!
-//! A write-ahead log has a handle for each connection. So a failure there belongs to the handle.
+//! A write-ahead log has a handle for each connection, so a failure there belongs to the handle.
 //! The same holds for files without a name.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) enum Subject {
 #[derive(Default)]
 pub(super) struct Failures {
     codes: BTreeMap<Subject, c_int>,
-    /// What open files belong to, by their number.
+    /// What each open file belongs to, by its number.
     subjects: BTreeMap<u32, Subject>,
 }
 
@@ -34,28 +34,28 @@ impl Failures {
         self.codes.is_empty()
     }
 
-    /// A process opens a file, or tries to.
+    /// Note that a process opens a file or tries to.
     pub(super) fn opens(&mut self, request: &Request<'_>) {
         self.subjects.insert(request.file, subject_of_name(request, request.number != 0));
     }
 
-    /// A process closes a file. If nobody else can know it, nobody needs to know of its failures.
+    /// Note that a process closes a file. Failures that belong to its handle are forgotten.
     pub(super) fn closes(&mut self, file: u32) {
         self.subjects.remove(&file);
         self.codes.remove(&Subject::Handle(file));
     }
 
-    /// Note the failure of a request that has no answer.
+    /// Note the failure of a request without an answer.
     pub(super) fn note(&mut self, request: &Request<'_>, code: c_int) {
         self.codes.entry(self.subject(request)).or_insert(code);
     }
 
-    /// Whether a failure concerns a request.
+    /// Whether a request belongs to a failure that was not yet reported.
     pub(super) fn concerns(&self, request: &Request<'_>) -> bool {
         !self.is_empty() && self.codes.contains_key(&self.subject(request))
     }
 
-    /// Tell the failure that concerns a request.
+    /// Take the failure that a request has to report. None if there is none.
     pub(super) fn tell(&mut self, request: &Request<'_>) -> Option<c_int> {
         if self.is_empty() {
             return None;

@@ -10,10 +10,10 @@ use tempfile::{Builder, TempDir};
 
 use super::SHIM;
 
-/// Memory is the place for files that are mapped.
+/// The preferred place for the mapped files: a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// Where the folder may be, the best first: in memory, then among temporary files.
+/// The possible places for the folder, the best first: in memory, then among temporary files.
 fn places() -> Vec<PathBuf> {
     let given = ["XDG_RUNTIME_DIR", "TMPDIR"].map(std::env::var_os).into_iter().flatten();
     let mut places = vec![PathBuf::from(MEMORY)];
@@ -27,10 +27,10 @@ fn places() -> Vec<PathBuf> {
 pub struct Folder(TempDir);
 
 impl Folder {
-    /// Make the folder and write the shim into it.
+    /// Create the folder and write the shim into it.
     ///
     /// # Errors
-    /// Says of each place why it does not serve.
+    /// If no place can be used, the error says why for each.
     pub fn create() -> io::Result<Self> {
         let mut refused = Vec::new();
         for place in places() {
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     fn within(place: &Path) -> io::Result<Self> {
-        // A library is mapped as code, which the kernel refuses on such a mount.
+        // The shim is mapped as code, which the kernel refuses on such a mount.
         if statvfs(place)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
             return Err(io::Error::other("it is mounted noexec"));
         }

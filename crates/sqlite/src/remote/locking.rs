@@ -1,15 +1,15 @@
-//! Locks on databases, what is told with them, and leases.
+//! Locks on databases, the facts that are sent with them, and leases.
 //!
-//! Most databases are open once. Each lock that their connection wants is granted, and waiting for
-//! the answer is most of its cost. So the connection gets a lease: a word in memory that both map,
-//! in which it raises and lowers its lock itself. `shim/lease.c` is the other side.
+//! Most databases are open only once. Then each lock that the connection wants is granted, and
+//! waiting for the answer is most of its cost. So the connection gets a lease: a word in shared
+//! memory in which it raises and lowers its lock by itself. `shim/lease.c` is the other side.
 //!
 //! Invariants:
 //! 1. A database has a lease only while one connection has it open.
-//! 2. A lease that is taken back leaves the lock that the word told in the table of locks.
-//! 3. The requests of a connection with a lease come all the same, and they do the same.
-//! 4. Requests for a lock that a lease granted and that come when it was taken back do nothing:
-//!    the word told what they ask for.
+//! 2. When a lease is revoked, the lock in its word is entered into the lock table.
+//! 3. A connection with a lease still sends its lock requests, and they have the same effect.
+//! 4. A lock that was granted by a lease may be requested after the lease was revoked. Such a
+//!    request does nothing, because the word contained that lock.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ struct Lease {
     word: LeaseWord,
 }
 
-/// The leases of all databases, and how many connections have each open, by its name.
+/// The leases of all databases by name, and how many connections have each database open.
 #[derive(Default)]
 pub(super) struct Leases {
     given: BTreeMap<String, Lease>,
@@ -33,18 +33,20 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// A connection opens a database. Another one with a lease has to ask from now on.
+    /// Note that a connection opens a database. If another connection has a lease on it, the lease
+    /// is revoked.
     pub(super) fn came(&mut self, name: &str, locks: &mut LockTable) {
         *self.open.entry(name.to_owned()).or_default() += 1;
         let Some(lease) = self.given.remove(name) else { return };
         let held = lease.word.take().and_then(|place| LEVELS.get(place).copied());
         let Some(held) = held else { return };
-        // It was alone. What it has in the table is what it has, or had a moment ago.
+        // The other connection was alone, so its lock can be entered into the table without a
+        // conflict.
         locks.release(name, lease.holder, held.min(LockLevel::Shared));
         let _granted = locks.acquire(name, lease.holder, held);
     }
 
-    /// A connection closes a database.
+    /// Note that a connection closes a database.
     pub(super) fn went(&mut self, name: &str, holder: u64) {
         if let Some(lease) = self.given.get(name).filter(|lease| lease.holder == holder) {
             lease.word.take();
@@ -62,8 +64,9 @@ impl Leases {
         self.given.get(&open.name).is_some_and(|lease| lease.holder == open.holder)
     }
 
-    /// A connection asked for a lock, and holds `level` now. Returns whether it need not ask next
-    /// time. It gets a lease with the lock that begins a transaction.
+    /// Note that a connection was granted a lock and now holds `level`. Returns whether it has a
+    /// lease. It gets one with the shared lock that begins a transaction, if no other connection
+    /// has the database open.
     fn note(&mut self, open: &OpenFile, level: LockLevel) -> bool {
         let is_alone = self.open.get(&open.name) == Some(&1);
         let is_own = self.has(open);
@@ -79,21 +82,21 @@ impl Leases {
     }
 }
 
-/// Grant a lock. With it goes what SQLite is going to ask for, as the process expects it: whether
-/// there is a journal and a log, the change counter, and the size. It is asked for in this order,
-/// and as if the process did so.
+/// Grant a lock. The answer includes the facts that SQLite will ask for next: whether there is a
+/// journal and a log, the change counter, and the size. They are read in this order, as if the
+/// process had asked for them.
 pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request<'_>) -> Answer {
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
     if !request.is_answered && !house.leases.has(open) {
-        // The lease was taken back in the meantime, and its word told this lock already.
+        // The lease was revoked in the meantime, and its word contained this lock already.
         return sqlite::SQLITE_OK.into();
     }
     let granted = house.locks.acquire(&open.name, open.holder, level);
     let held = house.locks.level(&open.name, open.holder);
     let facts = if granted { facts_for(open, house, request.number) } else { Facts::default() };
     if !request.is_answered {
-        // It was granted by the lease, and the process went on with what it believes to be there.
+        // The lease granted the lock, and the process went on with the facts as it expected them.
         let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_LOCK };
         let is_so = request.bytes.is_empty() || facts.are_in(request.bytes);
         return if is_so { code } else { sqlite::SQLITE_IOERR_READ }.into();
@@ -103,7 +106,7 @@ pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request
     Answer { code, bytes: facts.bytes(held, is_leased) }
 }
 
-/// What is told with a lock. `known` has a bit for each, which `shim/shim.h` lists.
+/// The facts that are sent with a lock. `known` has a bit for each, listed in `shim/shim.h`.
 #[derive(Default)]
 struct Facts {
     known: u32,
@@ -117,7 +120,7 @@ const KNOWN_JOURNAL: u32 = 1;
 const KNOWN_COUNTER: u32 = 2;
 const KNOWN_LOG: u32 = 4;
 const KNOWN_SIZE: u32 = 8;
-/// Where the change counter lies in a database.
+/// The offset of the change counter in a database.
 const COUNTER_AT: u64 = 24;
 
 impl Facts {
@@ -134,7 +137,7 @@ impl Facts {
         bytes
     }
 
-    /// Whether a process that said these bytes believes the same.
+    /// Whether the facts that a process assumed, as bytes, are these.
     fn are_in(&self, said: &[u8]) -> bool {
         let own = self.bytes(LockLevel::None, false);
         let same = |part: std::ops::Range<usize>| said.get(part.clone()) == own.get(part);

@@ -1,8 +1,8 @@
-//! Requests as bytes. They do not leave the machine, so numbers have its byte order.
+//! Requests as bytes. They stay on one machine, so numbers have its byte order.
 //!
 //! ```text
-//! kind       4 bytes   which request: the place in [`KINDS`], from 1
-//! size       4 bytes   of the bytes that follow the head
+//! kind       4 bytes   the kind: its index in [`KINDS`], from 1
+//! size       4 bytes   size of the bytes that follow this header
 //! file       4 bytes   number that the process gave the file
 //! flags      4 bytes   flags, a lock level, or a count
 //! offset     8 bytes   in a file; or a connection; or rows changed
@@ -15,10 +15,10 @@
 //!
 //! `shim/shim.h` has the same list.
 
-/// The size of a head, bytes.
+/// The size of a header, bytes.
 pub(super) const HEAD_SIZE: usize = 64;
 
-/// What a process asks for.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Open,
@@ -68,7 +68,7 @@ const KINDS: [Kind; 21] = [
     Kind::Pass,
 ];
 
-/// A request with the bytes behind its head.
+/// A request, with the bytes that follow its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request<'a> {
     pub(super) kind: Kind,
@@ -83,7 +83,7 @@ pub(super) struct Request<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// The bytes behind a head, and whether it stands for a request at all.
+/// The number of bytes that follow a header. None if the header is not that of a request.
 #[expect(clippy::host_endian_bytes, reason = "shared memory of one machine")]
 pub(super) fn body_size(head: [u8; HEAD_SIZE]) -> Option<usize> {
     let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -91,7 +91,7 @@ pub(super) fn body_size(head: [u8; HEAD_SIZE]) -> Option<usize> {
 }
 
 impl<'a> Request<'a> {
-    /// Parse a request. There is none in bytes that make no sense.
+    /// Parse a request. None if the bytes are invalid.
     pub(super) fn parse(head: [u8; HEAD_SIZE], bytes: &'a [u8]) -> Option<Self> {
         let short = |at: usize| head[at..at + 4].try_into().map(u32::from_ne_bytes).ok();
         let long = |at: usize| head[at..at + 8].try_into().map(u64::from_ne_bytes).ok();

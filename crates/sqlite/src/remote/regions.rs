@@ -1,5 +1,5 @@
-//! The write-ahead log's shared memory as files: one for each database that is in use. Processes
-//! map them; only the locks on them are here.
+//! The shared memory of write-ahead logs: a file for each database that is in use. Processes map
+//! the files; only the locks on them are kept here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ struct Node {
 }
 
 impl Regions {
-    /// The number of the file that holds a region; 0 if the region does not exist and `extend` is
+    /// The number of the file that holds a region. 0 if the region does not exist and `extend` is
     /// not set.
     pub(super) fn map(
         &mut self,
@@ -53,8 +53,7 @@ impl Regions {
         Ok(node.number)
     }
 
-    /// Lock or release slots, as [`Slots::lock`]. Slots of a database that is not mapped are
-    /// refused.
+    /// Lock or release slots, as [`Slots::lock`]. Returns false if the database is not mapped.
     pub(super) fn lock(
         &mut self,
         name: &str,
@@ -65,13 +64,13 @@ impl Regions {
         self.nodes.get_mut(name).is_some_and(|node| node.slots.lock(user, slots, how))
     }
 
-    /// End the mapping of `user` and release its locks. The last user takes the memory with it.
+    /// End the mapping of `user` and release its locks. With the last user, the memory is removed.
     pub(super) fn unmap(&mut self, name: &str, user: u64) {
         let Some(node) = self.nodes.get_mut(name) else { return };
         node.users.remove(&user);
         node.slots.release_all(user);
         if node.users.is_empty() {
-            // The folder is removed in the end, with all that is left in it.
+            // An error does not matter: the folder is removed at the end, with everything in it.
             let _unseen = fs::remove_file(&node.path);
             self.nodes.remove(name);
         }

@@ -14,27 +14,28 @@ use super::client::{Client, House};
 use super::folder::Folder;
 use crate::locks::LockTable;
 
-/// Rounds in which the server looks for requests before it sleeps: some 100 microseconds.
+/// How often the server polls for requests before it sleeps: for about 100 microseconds.
 const ROUNDS: u32 = 3000;
-/// Rounds in which a program looks at its turn before it sleeps: some 100 microseconds.
+/// How often a program polls for its answer before it sleeps: for about 100 microseconds.
 const ROUNDS_OF_PROGRAM: u32 = 3000;
-/// Waits after which all rounds are tried again.
+/// After this many waits, the server tries the full number of polls again.
 const WAITS_BETWEEN: u32 = 64;
-/// Requests after which the server looks for new programs, however busy the others are.
+/// After this many requests the server looks for new programs, even if others are busy.
 const REQUESTS_BETWEEN: u32 = 256;
-/// The longest sleep, milliseconds. It bounds the time until a signal is noticed.
+/// The longest sleep, milliseconds. At the latest after it, a signal is noticed.
 const SLEEP_MS: i64 = 100;
 
-/// What the server waits for.
+/// For how long the server must continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// The program runs.
+    /// Until the program ends.
     Program,
-    /// Programs come by themselves. When the first has come, they are served until all have gone.
+    /// Programs connect by themselves: until the last one has ended after the first one connected.
     Visitors,
-    /// The program has ended. Processes that it started and that are connected are still served.
+    /// The program has ended: until the processes that it started and that are connected have
+    /// ended.
     Others,
-    /// Nothing: the server is to end at once.
+    /// Not at all: the server ends at once.
     Nothing,
 }
 
@@ -44,27 +45,28 @@ pub struct Server<'a> {
     listener: UnixListener,
     clients: Vec<Client>,
     terms: (u32, Terms),
-    /// The most rounds in which to look before sleeping.
+    /// The most polls before sleeping.
     rounds: u32,
-    /// Rounds in which to look now. Where looking was in vain, as on a busy machine, it is less.
+    /// The number of polls before sleeping now. It is reduced if polling was in vain, as on a busy
+    /// machine.
     patience: u32,
-    /// How often the server looked.
+    /// Number of waits so far.
     waits: u32,
-    /// A program wants to be let in.
+    /// Whether a program wants to connect.
     knocks: bool,
-    /// Number of processes that came so far.
+    /// Number of processes that connected so far.
     came: u32,
 }
 
 impl<'a> Server<'a> {
-    /// Wait for programs in `folder`, and serve them on these terms.
+    /// Wait for programs in `folder`, and serve them with these settings.
     ///
     /// # Errors
     /// Fails if the socket cannot be made.
     pub fn new(folder: &'a Folder, machine: &'a dyn Machine, terms: Terms) -> io::Result<Self> {
         let listener = UnixListener::bind(folder.socket())?;
         listener.set_nonblocking(true)?;
-        // On one processor, the side that looks keeps the other from working.
+        // With a single processor, the polling side would keep the other one from running.
         let can_look = available_parallelism().is_ok_and(|count| count.get() > 1);
         let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
@@ -85,17 +87,18 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// Number of processes that came so far.
+    /// Number of processes that connected so far.
     pub const fn client_count(&self) -> u32 {
         self.came
     }
 
-    /// Number of processes that ended before they were told that a change failed.
+    /// Number of processes that ended before they learned that a change failed.
     pub const fn untold_count(&self) -> u32 {
         self.house.untold
     }
 
-    /// Serve requests as long as `waits` says. A byte on `bell` makes the server ask it at once.
+    /// Serve requests as long as `waits` says. A byte on `bell` makes the server call `waits` at
+    /// once.
     ///
     /// # Errors
     /// Fails if the operating system fails.
@@ -123,8 +126,8 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Answer requests until none comes for some rounds, or until it is time to look for new
-    /// programs. Returns whether none comes.
+    /// Serve requests until none comes during a number of polls, or until it is time to look for
+    /// new programs. Returns whether none came.
     fn serve_many(&mut self) -> bool {
         self.waits = self.waits.wrapping_add(1);
         if self.waits.is_multiple_of(WAITS_BETWEEN) {
@@ -149,8 +152,8 @@ impl<'a> Server<'a> {
         is_idle
     }
 
-    /// Answer every request that waits. Returns whether there was one. What other processes did
-    /// before comes first: they may have released a lock.
+    /// Serve every request that waits. Returns whether there was one. Requests without an answer
+    /// come first, because they may release locks of other processes.
     fn serve_due(&mut self) -> bool {
         let mut was_due = false;
         let Self { clients, house, .. } = self;
@@ -170,14 +173,14 @@ impl<'a> Server<'a> {
         was_due
     }
 
-    /// Let in the programs that wait.
+    /// Accept the programs that want to connect.
     fn accept(&mut self) -> io::Result<()> {
         loop {
             match self.listener.accept() {
                 Ok((socket, _)) => {
                     self.came += 1;
                     let channel = Channel::new(self.house.folder, self.came, socket, self.terms);
-                    // A program that is gone already needs no channel.
+                    // A program that has ended in the meantime needs no channel.
                     if let Ok(channel) = channel {
                         self.clients.push(Client::new(self.came, channel));
                     }
@@ -190,7 +193,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Sleep until something happens. Processes that have gone are forgotten.
+    /// Sleep until something happens. Processes that have ended are removed.
     fn sleep(&mut self, bell: &UnixStream) -> io::Result<()> {
         for client in &self.clients {
             client.channel.set_sleeping(true);
@@ -206,7 +209,7 @@ impl<'a> Server<'a> {
         for place in woken.into_iter().rev() {
             let client = &mut self.clients[place];
             if !client.channel.drain() {
-                // What it asked for before it went is done.
+                // The requests that it sent before it ended are executed.
                 while client.serve_posts(&mut self.house) {
                     client.serve_answered(&mut self.house);
                 }
@@ -216,7 +219,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Wait for a byte. Returns the places of the processes that sent one or have gone.
+    /// Wait for a byte. Returns the indexes of the processes that sent one or have ended.
     fn wait(&mut self, bell: &UnixStream) -> io::Result<Vec<usize>> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.clients.len() + 2);
         let sockets = self.clients.iter().map(|client| client.channel.socket());
@@ -229,7 +232,7 @@ impl<'a> Server<'a> {
             Err(error) => return Err(error.into()),
         }
         if fds.last().is_some_and(|fd| !fd.revents().is_empty()) {
-            // What rang once has been heard.
+            // The bell only needs to wake the server; its bytes mean nothing.
             let _unseen = (&*bell).read(&mut [0; 16]);
         }
         let count = self.clients.len();
