@@ -1,12 +1,12 @@
-//! The changes that devices on one power supply made, in order, so that their content at any moment
-//! can be made again.
+//! The list of all changes that devices on one power supply made, in order. With it, their content
+//! at any moment can be restored.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use flysch_nand::{BlockAddr, EraseError, Nand, NvRam, NvRamError, PageAddr, ProgramError};
 
-/// A change of a device, with all of its bytes.
+/// A change that a device made, with all of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Program {
@@ -25,7 +25,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Make the change again. Returns whether it succeeded: at a power cut, it does not.
+    /// Apply the change again. Returns whether it succeeded, which it does not if the power is cut.
     pub fn apply(&self, nand: &mut impl Nand, memory: &mut impl NvRam) -> bool {
         match self {
             Self::Program { page, column, data, oob } => {
@@ -52,7 +52,7 @@ impl Changes {
         self.0.borrow().len()
     }
 
-    /// Take all changes out.
+    /// Take all changes. The list is then empty.
     pub fn take(&self) -> Vec<Change> {
         self.0.take()
     }

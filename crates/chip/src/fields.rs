@@ -1,13 +1,13 @@
-//! Fields that a description in TOML lacks: all of them at once, not only the first.
+//! Finds all fields that a TOML description lacks, and not only the first one.
 
 use toml::{Table, Value};
 
-/// The fields of `reference` that `text` does not have, such as `timing.erase_ns`. Nothing if the
-/// text is no TOML.
+/// The fields of `reference` that `text` does not have, such as `timing.erase_ns`. Empty if the
+/// text is not valid TOML.
 pub fn missing(text: &str, reference: &str) -> Vec<String> {
     let mut names = Vec::new();
     if let (Ok(given), Ok(wanted)) = (text.parse::<Table>(), reference.parse::<Table>()) {
-        // A table within a table is as deep as descriptions go.
+        // Descriptions have at most two levels of tables.
         for (name, value) in &wanted {
             match (given.get(name), value) {
                 (None, Value::Table(inner)) => {

@@ -6,7 +6,7 @@ use flysch_nand::{
 
 /// Functions that are called at the operations of a device. By default each does nothing.
 pub trait Hooks {
-    /// Called after a read. `bytes` are what the read will return, and may be changed.
+    /// Called after a read. `bytes` are what the read will return; the hook may change them.
     fn after_read(&mut self, page: PageAddr, bytes: &mut [u8]) {
         let _ = (page, bytes);
     }

@@ -1,13 +1,13 @@
 //! Images: the content of a chip in a file, page after page.
 //!
-//! With OOB the layout is that of `nanddump --oob`: the data of each page, followed by its OOB
-//! bytes. An image does not hold erase counts, how often a page was programmed, bit errors, or that
-//! a sector was programmed with nothing but `0xFF`. A chip loaded from an image therefore has erase
-//! counts of 0, and each page that is not blank counts as programmed once.
+//! With OOB, the layout is that of `nanddump --oob`: the data of each page, followed by its OOB
+//! bytes. An image lacks some facts: erase counts, how often a page was programmed, bit errors, and
+//! whether a sector was programmed with nothing but `0xFF`. So a chip that is loaded from an image
+//! has erase counts of 0, and each page that is not blank counts as programmed once.
 //!
-//! An image may be wrong about itself. A storage stack that relies on its marks may then program a
-//! page that is programmed already. On a page from an image this does not panic: the bits of both
-//! are combined, and ECC fails.
+//! The marks in an image may be wrong. A storage stack that relies on them may then program a page
+//! that is programmed already. On a page from an image this does not panic: the bits of both
+//! programs are combined, and ECC fails.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -24,9 +24,9 @@ use crate::{Chip, Clock, Part};
 
 #[derive(Debug)]
 pub enum ImageError {
-    /// The file exists, and the caller did not ask to overwrite it.
+    /// The file exists and must not be overwritten.
     Exists(PathBuf),
-    /// The image has another size than those of this part.
+    /// The size of the image does not fit the part.
     Size {
         /// Size of the image, bytes.
         image: u64,
@@ -35,9 +35,9 @@ pub enum ImageError {
         /// Size of an image of the part, bytes.
         expected: u64,
     },
-    /// The chip does not have all the blocks asked for.
+    /// The chip does not have all of these blocks.
     Range {
-        /// The blocks that were asked for.
+        /// The blocks to save.
         blocks: Range<u32>,
         /// Number of blocks on the chip.
         block_count: u32,
@@ -72,7 +72,7 @@ impl std::error::Error for ImageError {
 }
 
 impl Chip {
-    /// Write the whole chip with OOB to `path`. The complete file appears there, or none.
+    /// Write the whole chip with OOB to `path`. If this fails, no incomplete file is left.
     pub fn save(&self, path: &Path, overwrite: bool) -> Result<(), ImageError> {
         self.save_blocks(path, 0..self.geometry().block_count, overwrite)
     }
@@ -87,7 +87,8 @@ impl Chip {
         self.save_pages(path, blocks, overwrite, page_bytes(&self.geometry()))
     }
 
-    /// Write the data of `blocks` without OOB to `path`, as tools for file-system images need it.
+    /// Write the data of `blocks` without OOB to `path`, which is the format of tools for
+    /// file-system images.
     pub fn save_data_only(
         &self,
         path: &Path,
@@ -124,8 +125,8 @@ impl Chip {
         Self::of_image(part, clock, seed, &fs::read(path).map_err(failed)?, true)
     }
 
-    /// A chip of `part` whose first pages are those of an image, each followed by its OOB bytes if
-    /// it has them. What the image does not reach is erased.
+    /// A chip of `part` whose first pages come from an image. If `has_oob`, the OOB bytes follow
+    /// each page in the image. All further pages are erased.
     pub fn of_image(
         part: Arc<Part>,
         clock: Clock,
@@ -163,7 +164,8 @@ fn page_bytes(geometry: &Geometry) -> usize {
     (geometry.page_size + geometry.oob_size) as usize
 }
 
-/// The block that begins with these pages of `len` bytes, and whose other bytes are erased.
+/// A block whose first pages are given, each with its first `len` bytes. All other bytes are
+/// erased.
 fn block_of_pages(geometry: &Geometry, pages: &[u8], len: usize) -> Block {
     if is_erased(pages) {
         return Block::blank(geometry, 0);
@@ -204,7 +206,8 @@ fn write_atomically(
 fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
-    // Temporary files can be read by their owner alone, but an image is an ordinary file.
+    // The permissions of temporary files allow only their owner to read them; an image gets those
+    // of an ordinary file.
     #[cfg(unix)]
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]

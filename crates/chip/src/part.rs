@@ -1,4 +1,4 @@
-//! A part: the data sheet of a chip in the form of data.
+//! A part: the data sheet of a chip, as data.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ pub struct EccStrength {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Name by which the command line knows the part.
+    /// Name of the part on the command line.
     pub name: String,
     /// Description in one line.
     pub description: String,
@@ -71,7 +71,7 @@ pub struct Part {
     pub endurance: u32,
 }
 
-/// The fields of [`Geometry`] under the same names, because that type does not use serde.
+/// The fields of [`Geometry`] with the same names, for serde, which `Geometry` does not support.
 #[derive(Deserialize)]
 #[serde(remote = "Geometry", deny_unknown_fields)]
 struct GeometryFields {
@@ -96,11 +96,11 @@ const BUILTIN: [(&str, &str); 7] = [
     ("mlc", include_str!("../../../parts/mlc.toml")),
 ];
 
-/// The text that has every field that a part must have.
+/// The text of a part that has all fields that a part must have.
 const REFERENCE: &str = BUILTIN[0].1;
 
 impl Part {
-    /// Parse the text of a part file, and check that a chip can have its figures.
+    /// Parse the text of a part file, and check that such a chip is possible.
     pub fn parse(text: &str) -> Result<Self, PartError> {
         let part: Self = toml::from_str(text).map_err(|error| match missing(text, REFERENCE) {
             names if names.len() > 1 => PartError::Missing(names),
@@ -136,8 +136,8 @@ impl Part {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// Number of bit errors that ECC corrects in a sector. It is the strength of the sector's steps
-    /// together.
+    /// Number of bit errors that ECC corrects in a sector: the sum over the ECC steps of the
+    /// sector.
     pub(crate) fn sector_strength(&self) -> u16 {
         let steps = self.geometry.sector_size().div_ceil(self.ecc.step_size);
         u16::try_from(steps * u32::from(self.ecc.bits)).unwrap_or(u16::MAX)
@@ -176,7 +176,8 @@ impl Part {
 /// The simulated page keeps a bit for each of its sectors, and counts its programs in a byte.
 const SECTORS_MAX: u32 = 32;
 const PROGRAMS_MAX: u32 = 255;
-/// Longer times are no chip's. The duration of a traced operation has 32 bits of nanoseconds.
+/// No operation of a chip takes longer. The duration of a traced operation has 32 bits of
+/// nanoseconds.
 const TIME_MAX_NS: u64 = 1_000_000_000;
 const TRANSFER_MAX_PS: u64 = 10_000_000;
 const ENDURANCE_MAX: u32 = 100_000_000;
@@ -187,7 +188,7 @@ pub enum PartError {
     /// Several fields are missing.
     Missing(Vec<String>),
     Geometry(GeometryError),
-    /// Another figure is impossible. The text says which.
+    /// A figure is impossible. The text says which.
     Impossible(&'static str),
     /// No part that comes with the program has this name.
     Unknown(UnknownName),

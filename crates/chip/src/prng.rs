@@ -1,7 +1,8 @@
-//! Pseudo-random numbers of the project's own, so that no result changes when a dependency does.
+//! Pseudo-random numbers. They are the project's own, so that results do not change with a
+//! dependency.
 
 /// The splitmix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014). A number takes one chain of multiplications and shifts, and any seed can be used.
+/// OOPSLA 2014). A number needs one chain of multiplications and shifts, and any seed can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng(u64);
 

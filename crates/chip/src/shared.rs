@@ -1,4 +1,5 @@
-//! A device with several owners: the stack uses it, and the laboratory can look at it meanwhile.
+//! A device with several owners: the storage stack uses it, and the lab may inspect it between
+//! operations.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -23,12 +24,12 @@ impl<N> Shared<N> {
         Self(Rc::new(RefCell::new(device)))
     }
 
-    /// The device, to be looked at between two operations.
+    /// The device, for inspection between two operations.
     pub fn borrow(&self) -> Ref<'_, N> {
         self.0.borrow()
     }
 
-    /// The device, to be changed between two operations.
+    /// The device, for changes between two operations.
     pub fn borrow_mut(&self) -> RefMut<'_, N> {
         self.0.borrow_mut()
     }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 /// A handle on a power supply. Clones share the same supply.
 ///
 /// The supply numbers the operations of all its devices from zero. It fails during the operation
-/// for which it is armed, and later operations find it off until it is switched on again. Those
-/// operations that change what a device holds are numbered apart, too.
+/// for which it is armed. From then on it is off until it is switched on again. Operations that
+/// change the content of a device are also numbered separately.
 #[derive(Clone, Debug)]
 pub struct Supply(Rc<State>);
 
@@ -15,10 +15,10 @@ pub struct Supply(Rc<State>);
 struct State {
     is_on: Cell<bool>,
     operations: Cell<u64>,
-    /// Number of the operation during which it fails, or [`NEVER`].
+    /// Number of the operation during which the supply fails, or [`NEVER`].
     cut_at: Cell<u64>,
     changes: Cell<u64>,
-    /// Number of the change during which it fails, or [`NEVER`].
+    /// Number of the change during which the supply fails, or [`NEVER`].
     cut_at_change: Cell<u64>,
 }
 
@@ -87,7 +87,7 @@ impl Supply {
         if self.is_on() { self.count(&self.0.operations, &self.0.cut_at) } else { Power::Off }
     }
 
-    /// Begin an operation that changes what a device holds.
+    /// Begin an operation that changes the content of a device.
     pub(crate) fn draw_change(&self) -> Power {
         match self.draw() {
             Power::On => self.count(&self.0.changes, &self.0.cut_at_change),
@@ -95,7 +95,7 @@ impl Supply {
         }
     }
 
-    /// Count one more, and fail if it is the one at which the power is cut.
+    /// Count an operation or change, and fail if it is the one at which the power is to be cut.
     fn count(&self, counter: &Cell<u64>, cut_at: &Cell<u64>) -> Power {
         let number = counter.replace(counter.get() + 1);
         if number == cut_at.get() {

@@ -16,7 +16,7 @@ use crate::ffi::handles::{Encoding, Handles, is_complete as complete};
 use crate::remote::{Began, Ended, Machine, StatementId};
 use crate::vfs::Vfs;
 
-/// The number of statements that are compiled only for a moment. No recording has so many.
+/// The id of a statement that is compiled only for one query. No recording uses this id.
 const PASSING: CompiledId = u32::MAX;
 
 /// Whether a text ends with a complete statement, by the rules of SQLite's shell.

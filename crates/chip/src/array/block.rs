@@ -10,7 +10,7 @@ use crate::Prng;
 /// Value of a byte whose cells are erased.
 pub(crate) const ERASED: u8 = 0xFF;
 
-/// The cells of a block, and what must be known of them to check the rules.
+/// The cells of a block, and the state that is needed to check the rules.
 ///
 /// Invariant: the cells of a page that is not `written` are erased, whatever `cells` holds for it.
 /// An erase therefore changes no cell, and a block keeps its memory.
@@ -22,10 +22,10 @@ pub(crate) struct Block {
     pages: Vec<PageState>,
     /// Number of bit errors by page and sector. They stay until the page is erased.
     flaws: BTreeMap<(u32, u32), u16>,
-    /// Number of the page behind the last one programmed since the erase.
+    /// Number of the page after the last one that was programmed since the erase.
     frontier: u32,
     erase_count: u32,
-    /// Whether the last erase reached some pages alone.
+    /// Whether the last erase was interrupted and reached only some pages.
     half_erased: bool,
     bad: bool,
 }
@@ -37,12 +37,12 @@ struct PageState {
     programs: u8,
     /// Whether some cell of the page may not be erased.
     written: bool,
-    /// Whether the page was loaded from an image. A program that breaks a rule on such a page is no
-    /// bug of the storage stack, which may have relied on what the image says of itself.
+    /// Whether the page was loaded from an image. A program that breaks a rule on such a page is
+    /// not a bug of the storage stack, which may have relied on wrong marks in the image.
     found: bool,
 }
 
-/// The bytes of a program: data from a column on, and the first bytes of the OOB area.
+/// The bytes of a program: data from a column on, and the first OOB bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     pub(crate) page: u32,
@@ -59,8 +59,8 @@ impl Block {
         Self { cells: Vec::new(), pages, flaws, frontier: 0, erase_count, half_erased, bad }
     }
 
-    /// A block whose cells come from an image. A page that is not blank counts as programmed once,
-    /// and a sector that is not blank as programmed.
+    /// A block whose cells come from an image. Pages and sectors that are not blank count as
+    /// programmed once.
     pub(crate) fn of_cells(geometry: &Geometry, cells: Vec<u8>) -> Self {
         let mut block = Self::blank(geometry, 0);
         block.cells = cells;
@@ -151,8 +151,8 @@ impl Block {
         );
     }
 
-    /// The sectors that a program of `bytes` spoils, as a bit mask. They were left programmed by an
-    /// image.
+    /// The sectors that a program of `bytes` spoils, as a bit mask: those that are already
+    /// programmed in a page from an image.
     pub(crate) fn spoiled_sectors(&self, geometry: &Geometry, bytes: Bytes<'_>) -> u32 {
         let state = self.pages[bytes.page as usize];
         let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
@@ -174,8 +174,8 @@ impl Block {
         self.count_program(bytes.page, sectors);
     }
 
-    /// Program the first `len` of `bytes`, which have been checked. Data comes before OOB. Returns
-    /// the sectors that have changed, as a bit mask; only these count as programmed.
+    /// Program only the first `len` of `bytes`, which have been checked. Data comes before OOB.
+    /// Returns the sectors that have changed, as a bit mask. Only these count as programmed.
     pub(crate) fn program_prefix(
         &mut self,
         geometry: &Geometry,
@@ -192,7 +192,7 @@ impl Block {
         sectors
     }
 
-    /// Count a program of `bytes`, which have been checked, that changes no cell.
+    /// Count a program of `bytes`, which have been checked, without changing any cell.
     pub(crate) fn spend(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
         let sectors = sector_mask(geometry, bytes.column, bytes.data.len());
         self.count_program(bytes.page, sectors);

@@ -1,5 +1,4 @@
-//! The steps of programs and erases, complete or interrupted. The fault injector is built from
-//! them.
+//! Programs and erases that are complete or that fail in some way. The fault injector uses them.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use super::{Block, Bytes, Chip, ERASED};
 use crate::{Clock, Part, Prng};
 
 impl Chip {
-    /// Make a chip of blocks that come from an image.
+    /// Make a chip with the blocks of an image.
     pub(crate) fn of_blocks(part: Arc<Part>, clock: Clock, seed: u64, blocks: Vec<Block>) -> Self {
         assert_eq!(blocks.len(), part.geometry.block_count as usize, "blocks of another part");
         let blocks = blocks.into_iter().map(Arc::new).collect();
@@ -54,7 +53,7 @@ impl Chip {
         }
     }
 
-    /// Program only the first bytes, of a random number. The rules have been checked. Half of the
+    /// Program only a random number of the first bytes. The rules have been checked. Half of the
     /// changed sectors get bit errors, at most about twice as many as ECC corrects.
     pub(crate) fn tear(
         &mut self,
@@ -79,7 +78,8 @@ impl Chip {
         }
     }
 
-    /// Program some sectors of a page, and the OOB bytes or not. The rules have been checked.
+    /// Program a random choice of a page's sectors, and perhaps the OOB bytes. The rules have been
+    /// checked.
     pub(crate) fn scatter(
         &mut self,
         page: PageAddr,
@@ -97,8 +97,8 @@ impl Chip {
         self.lay(page, column, &reached, oob);
     }
 
-    /// Program a page so that behind some byte not all bits are cleared. The rules have been
-    /// checked.
+    /// Program a page, but from some byte on, clear only a random part of the bits. The rules have
+    /// been checked.
     pub(crate) fn muddle(
         &mut self,
         page: PageAddr,
@@ -116,7 +116,7 @@ impl Chip {
         self.lay(page, column, data, oob);
     }
 
-    /// Count a program of a page whose bits stay as they are. The rules have been checked.
+    /// Count a program of a page without changing any bit. The rules have been checked.
     pub(crate) fn spend(&mut self, page: PageAddr, column: u32, data: &[u8]) {
         let (block, page) = self.locate(page);
         let geometry = self.part.geometry;
@@ -125,7 +125,7 @@ impl Chip {
         self.block_mut(block).spend(&geometry, bytes);
     }
 
-    /// Program the bits that are 0, which may be none.
+    /// Program the zero bits of `data` and `oob`.
     fn lay(&mut self, page: PageAddr, column: u32, data: &[u8], oob: &[u8]) {
         let (block, page) = self.locate(page);
         let geometry = self.part.geometry;
@@ -150,13 +150,14 @@ impl Chip {
         bytes
     }
 
-    /// Erase some pages of a block, and leave the others. The rules have been checked.
+    /// Erase a random choice of a block's pages. The rules have been checked.
     pub(crate) fn erase_some(&mut self, block: BlockAddr, prng: &mut Prng) {
         self.clock.advance(self.part.timing.erase_ns());
         self.block_mut(block).erase_pages(|_| prng.below(2) == 0);
     }
 
-    /// Erase a block of which some pages keep bits that are not set. The rules have been checked.
+    /// Erase a block, but in some pages set only a random part of the bits. The rules have been
+    /// checked.
     pub(crate) fn erase_in_part(&mut self, block: BlockAddr, prng: &mut Prng) {
         let before: Vec<_> = self.pages_of(block).map(|page| (page, self.content(page))).collect();
         self.blank(block);
@@ -172,8 +173,8 @@ impl Chip {
         }
     }
 
-    /// Fail to program. The rules have been checked. The first bytes, of a random number, are
-    /// programmed, and what the page held before may be lost.
+    /// Fail to program. The rules have been checked. A random number of the first bytes are
+    /// programmed, and the former content of the page may be lost.
     pub(crate) fn fail_program(
         &mut self,
         page: PageAddr,
@@ -226,8 +227,8 @@ impl Chip {
         }
     }
 
-    /// Erase a random part of a block's pages. The rules have been checked. A quarter of all pages,
-    /// erased or not, get bit errors, at most about twice as many as ECC corrects.
+    /// Erase a random choice of a block's pages. The rules have been checked. A quarter of all
+    /// pages, erased or not, get bit errors, at most about twice as many as ECC corrects.
     pub(crate) fn half_erase(&mut self, block: BlockAddr, prng: &mut Prng) {
         self.clock.advance(self.part.timing.erase_ns());
         let reach = prng.below(9);
@@ -254,7 +255,7 @@ impl Chip {
     }
 }
 
-/// Half of the bits, at random.
+/// A byte in which each bit is set with a probability of one half.
 fn noise(prng: &mut Prng) -> u8 {
     prng.next().to_le_bytes()[0]
 }

@@ -5,9 +5,9 @@
 //! 1. Only an erase sets bits; every other operation clears them.
 //! 2. Each operation advances the clock by the times of the part before it returns.
 //! 3. A fork shares its blocks with the original until one of the two changes them.
-//! 4. Bit errors belong to a sector and stay until it is erased. ECC corrects as many errors in a
-//!    sector as its steps can together. If there are more, a read returns the raw bytes, the same
-//!    at every read.
+//! 4. Bit errors belong to a sector and stay until it is erased. In each sector, ECC corrects as
+//!    many errors as its ECC steps together can. If there are more, a read returns the raw bytes,
+//!    which are the same at every read.
 
 mod block;
 mod faults;
@@ -49,8 +49,8 @@ impl Chip {
         Self { part, clock, blocks, prng: Prng::new(seed) }
     }
 
-    /// Fork the chip, with another clock. Both chips share their blocks until one of them changes
-    /// them.
+    /// Make a copy of the chip with another clock. Both share their blocks until one of them
+    /// changes them.
     #[must_use]
     pub fn fork(&self, clock: Clock) -> Self {
         Self { clock, ..self.clone() }
@@ -83,7 +83,8 @@ impl Chip {
         Arc::make_mut(&mut self.blocks[block.0 as usize])
     }
 
-    /// Read as [`Nand::read`] does, with `errors` more bit errors in the first sector that is read.
+    /// Read like [`Nand::read`], with `errors` additional bit errors in the first sector that is
+    /// read.
     pub(crate) fn read_with_errors(
         &mut self,
         page: PageAddr,

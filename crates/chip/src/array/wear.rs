@@ -2,7 +2,7 @@
 
 use super::Chip;
 
-/// The erase counts of a chip's good blocks, summed up, and the number of bad blocks.
+/// A summary of the erase counts of a chip's good blocks, and the number of its bad blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
     /// Erases of the least erased good block.

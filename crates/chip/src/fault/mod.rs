@@ -1,4 +1,4 @@
-//! Faults of a chip: power cuts, failing programs and erases, bit errors, bad blocks.
+//! Faults of a chip: power cuts, programs and erases that fail, bit errors, bad blocks.
 //!
 //! Invariants:
 //! 1. Without a plan the injector changes nothing.
@@ -22,7 +22,7 @@ use crate::{Chip, Prng};
 pub use plan::{Ending, FaultPlan};
 use unsteady::Unsteady;
 
-/// Rates of the plan are parts of this number.
+/// The denominator of the rates in a plan.
 const MILLION: u64 = 1_000_000;
 
 /// A chip with the faults of a [`FaultPlan`].
@@ -30,10 +30,10 @@ const MILLION: u64 = 1_000_000;
 pub struct FaultInjector {
     chip: Chip,
     supply: Supply,
-    /// The faults of the plan. `None` if the plan has no fault but a power cut.
+    /// The faults of the plan. `None` if it has no fault other than a power cut.
     faults: Option<Box<Faults>>,
     ending: Option<Ending>,
-    /// Where changes are kept, if they are.
+    /// The list to which changes are added. None if they are not recorded.
     kept: Option<Changes>,
     /// Decides how the operation at a power cut ends.
     prng: Prng,
@@ -50,12 +50,13 @@ struct Faults {
 }
 
 impl FaultInjector {
-    /// Put `chip` on a supply of its own. There is no plan yet.
+    /// Connect `chip` to a power supply of its own, without a plan of faults.
     pub fn new(chip: Chip) -> Self {
         Self::on_supply(chip, Supply::new())
     }
 
-    /// Put `chip` on a supply that other devices share. There is no plan yet.
+    /// Connect `chip` to a power supply that it shares with other devices, without a plan of
+    /// faults.
     pub fn on_supply(chip: Chip, supply: Supply) -> Self {
         Self {
             chip,
@@ -71,7 +72,7 @@ impl FaultInjector {
         }
     }
 
-    /// Put `chip` on a supply, with these blocks marked bad by its maker.
+    /// Connect `chip` to a power supply. These blocks were marked bad by the maker.
     pub fn with_factory_bad_blocks(
         mut chip: Chip,
         blocks: impl IntoIterator<Item = BlockAddr>,
@@ -82,8 +83,8 @@ impl FaultInjector {
         Self::new(chip)
     }
 
-    /// Put `chip` on a supply, with random blocks marked bad by its maker at a rate of `rate_ppm`
-    /// parts per million. The first block is good, as data sheets guarantee.
+    /// Connect `chip` to a power supply. The maker marked random blocks as bad, at a rate of
+    /// `rate_ppm` parts per million. The first block is good, as data sheets guarantee.
     pub fn with_factory_bad_rate(chip: Chip, rate_ppm: u32, seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let blocks = 1..chip.geometry().block_count;
@@ -110,7 +111,8 @@ impl FaultInjector {
         self.supply.clone()
     }
 
-    /// Replace the plan, and count the operations and changes of the whole supply from zero.
+    /// Replace the plan. The operations and changes of the whole supply are counted from zero
+    /// again.
     pub fn arm(&mut self, plan: FaultPlan) {
         self.supply.arm(plan.cut_at);
         self.ending = plan.ending;
@@ -127,7 +129,7 @@ impl FaultInjector {
         self.faults = (plan != cut_alone).then(|| Box::new(Faults { plan, prng }));
     }
 
-    /// Keep all changes from now on.
+    /// Record all changes from now on.
     pub fn keep_changes(&mut self, changes: Changes) {
         self.kept = Some(changes);
     }
@@ -138,17 +140,18 @@ impl FaultInjector {
         }
     }
 
-    /// Number of operations since the plan was armed. A test cuts power at each of them in turn.
+    /// Number of operations since the plan was armed. Tests use it to cut the power at each of them
+    /// in turn.
     pub fn operations(&self) -> u64 {
         self.supply.operations()
     }
 
-    /// How many programs and erases of each block have failed, where any has.
+    /// Number of failed programs and erases of each block that had any.
     pub const fn failures(&self) -> &BTreeMap<BlockAddr, u32> {
         &self.failures
     }
 
-    /// How many programs went to blocks whose last erase had reached some pages alone.
+    /// Number of programs to blocks whose last erase was interrupted and reached only some pages.
     pub const fn half_erased_programs(&self) -> u64 {
         self.half_erased_programs
     }
@@ -191,7 +194,8 @@ impl FaultInjector {
         self.cut_pair(page);
     }
 
-    /// Perhaps take the page along that shares its cells with one whose program was cut.
+    /// If the part has paired pages, perhaps damage the page that shares its cells with the one
+    /// whose program was cut.
     fn cut_pair(&mut self, page: PageAddr) {
         let distance = self.faults.as_deref().and_then(|faults| faults.plan.paired_distance);
         let geometry = self.chip.geometry();
@@ -247,7 +251,8 @@ impl FaultInjector {
         })
     }
 
-    /// Count a read of a block, which may cost a page beside the one that is read a bit.
+    /// Count a read of a block. After a number of reads, another page of the block may get a bit
+    /// error.
     fn disturb_neighbour(&mut self, page: PageAddr) {
         let Some(Faults { plan, prng }) = self.faults.as_deref_mut() else { return };
         let Some(limit) = plan.read_disturb else { return };

@@ -7,79 +7,80 @@ use flysch_nand::{BlockAddr, PageAddr};
 /// Faults to inject. The default plan has none. The same plan always gives the same faults.
 ///
 /// Operations are numbered from zero when the plan is armed. Each read, program and erase counts as
-/// one, also those of the OOB area alone and those of a bad-block mark. Rates are in parts per
-/// million of the operations they concern.
+/// one, including those of OOB bytes alone and of bad-block marks. Rates are in parts per million
+/// of the operations that they are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     /// Seed of all random choices.
     pub seed: u64,
     /// Number of the operation during which power is cut.
     pub cut_at: Option<u64>,
-    /// Number of the change during which power is cut: a program, erase or bad-block mark, or a
-    /// write to a memory on the same supply.
+    /// Number of the change during which power is cut. Changes are programs, erases and bad-block
+    /// marks, and writes to a memory on the same supply.
     pub cut_at_change: Option<u64>,
-    /// How the operation at the power cut ends. If it is `None`, the seed decides.
+    /// The state in which a power cut leaves the operation. If it is `None`, the seed decides.
     pub ending: Option<Ending>,
     /// Rate of programs that fail, parts per million.
     pub program_failures_ppm: u32,
     pub failing_pages: BTreeSet<PageAddr>,
     /// Rate of erases that fail, parts per million.
     pub erase_failures_ppm: u32,
-    /// Blocks that go bad, each with the number of the operation from which on its programs and
+    /// Blocks that go bad. For each, the number of the operation from which on its programs and
     /// erases fail.
     pub grown_bad_blocks: BTreeMap<BlockAddr, u64>,
-    /// Rate of reads of data with bit errors that do not occur at the next read, parts per million.
+    /// Rate of reads with bit errors that a repeated read does not have, parts per million.
     pub read_errors_ppm: u32,
     /// Largest number of bit errors in such a read. All of them are in one sector.
     pub read_error_bits_max: u16,
-    /// Pages with a number of bit errors that every read of data meets, in the first sector it
-    /// reads.
+    /// Pages with this many bit errors in each read of data, in the first sector that it reads.
     pub flawed_pages: BTreeMap<PageAddr, u16>,
-    /// Reads of a block after which a page beside the one that was read has a bit error in some
-    /// sector (read disturb). There is at most one in a sector, so that ECC corrects it.
+    /// Read disturb: after this many reads of a block, another page of it gets a bit error in some
+    /// sector. A sector gets at most one, so ECC corrects it. None: no read disturb.
     pub read_disturb: Option<u32>,
-    /// On a part with two bits in a cell, each page shares its cells with the one that is so many
-    /// pages before it. A cut while the later page is programmed may take the earlier one with it.
+    /// Paired pages of parts with two bits in a cell: each page shares its cells with the one this
+    /// many pages before it. If power is cut while the later page is programmed, the earlier one
+    /// may be damaged. None: no paired pages.
     pub paired_distance: Option<u32>,
 }
 
-/// How an operation ends during which power is cut.
+/// The state in which an operation leaves the cells when power is cut during it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The operation did not begin: no cell has changed and no time has passed.
+    /// The operation did not begin: no cell has changed, and no time has passed.
     NotBegun,
-    /// The operation is half done. After a program the bytes up to some place have changed, and the
-    /// sectors touched may have bit errors. After an erase some pages are blank and the others keep
-    /// their data; some pages of both kinds have bit errors.
+    /// The operation is half done. After a program, the bytes up to some place have changed, and
+    /// the programmed sectors may have bit errors. After an erase, some pages are blank and the
+    /// others keep their data; some pages of both kinds have bit errors.
     Torn,
     /// The operation is complete, although it returned an error.
     Complete,
-    /// All cells look as if the operation were complete, but some are between two states. After a
-    /// program its sectors have more bit errors than ECC corrects. After an erase some of the blank
-    /// pages have such errors.
+    /// All cells read as if the operation were complete, but some are between two states. After a
+    /// program, its sectors have more bit errors than ECC corrects. After an erase, some of the
+    /// blank pages have such errors.
     Marginal,
-    /// Some sectors, and the OOB bytes or not, are as if the operation were complete, and the
-    /// others as if it had not begun. After an erase that holds for pages. ECC finds no error.
+    /// Each sector, and the OOB bytes, are either as after the complete operation or as before it.
+    /// For an erase, each page is. ECC finds no error.
     Scattered,
-    /// Bits are between the states before and after, and ECC finds no error: behind some place of
-    /// a program not all bits are cleared; of an erase's pages some keep bits that are not set.
+    /// Bits are between the states before and after, but ECC finds no error. After a program, not
+    /// all bits are cleared from some place on. After an erase, some pages keep bits that are not
+    /// set.
     Noisy,
-    /// No bit that can be seen has changed, and yet the cells are not as before: a program of them
-    /// is a breach of the rules. An erase did not begin.
+    /// No visible bit has changed, but the cells are not as before: programming them again breaks
+    /// the rules. An erase did not begin.
     Unseen,
-    /// Each read decides anew: the cells look as after the operation, as before it, or like noise
-    /// that ECC does not correct. An erase of the block ends that.
+    /// Each read is different: the page reads as after the operation, as before it, or as noise
+    /// that ECC does not correct. Erasing the block ends this.
     Unsteady,
-    /// The cells look as after the operation for a few reads, and from then on like noise that ECC
-    /// does not correct. A page that an erase left so becomes noise even where it was programmed
-    /// meanwhile. A complete erase of the block ends that.
+    /// The cells read as after the operation for a few reads. From then on they read as noise that
+    /// ECC does not correct. After such an erase, this happens to a page even if it was programmed
+    /// in the meantime. A complete erase of the block ends this.
     Fading,
 }
 
 impl Ending {
-    /// The ways that a storage stack for Linux is expected to survive.
+    /// The endings that a storage stack of Linux is expected to survive.
     pub const ALL: [Self; 4] = [Self::NotBegun, Self::Torn, Self::Complete, Self::Marginal];
-    /// Every way: a driver that believes nothing but its own checksums survives all of them.
+    /// The endings that a driver survives if it only believes its own checksums.
     pub const EVERY: [Self; 8] = [
         Self::NotBegun,
         Self::Torn,
@@ -90,7 +91,8 @@ impl Ending {
         Self::Unseen,
         Self::Unsteady,
     ];
-    /// All that are known, the youngest last. Draws from [`Self::EVERY`] stay as they are.
+    /// All known endings, the newest last. [`Self::EVERY`] is kept without it, so that random draws
+    /// from that list do not change.
     pub const KNOWN: [Self; 9] = [
         Self::NotBegun,
         Self::Torn,

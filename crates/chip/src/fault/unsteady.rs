@@ -1,5 +1,5 @@
-//! Pages that read differently each time, or well at first and then no more, because the power went
-//! while their cells were changed.
+//! Pages that became unreliable because power was cut while their cells changed: they read
+//! differently each time, or correctly at first and then no more.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use flysch_nand::{Ecc, PageAddr, ReadError};
 
 use crate::Prng;
 
-/// A page that fades is read well at most so often.
+/// The most reads for which a fading page is still correct.
 const GOOD_READS_MAX: u64 = 4;
 
-/// The pages that read differently each time, with how each looked before the operation, and those
-/// that fade.
+/// The unreliable pages: those that read differently each time, with their former content, and
+/// those that fade.
 #[derive(Debug, Default)]
 pub(super) struct Unsteady {
     pages: BTreeMap<PageAddr, Page>,
@@ -20,37 +20,37 @@ pub(super) struct Unsteady {
 
 #[derive(Debug)]
 struct Fading {
-    /// How often the page is still read well.
+    /// Number of correct reads that are left.
     good_reads: u64,
     prng: Prng,
 }
 
 #[derive(Debug)]
 struct Page {
-    /// Data and OOB bytes.
+    /// The former data and OOB bytes.
     before: Vec<u8>,
     prng: Prng,
 }
 
 impl Unsteady {
-    /// From now on each read of a page decides how it looks.
+    /// Make a page read differently each time from now on.
     pub(super) fn add(&mut self, page: PageAddr, before: Vec<u8>, seed: u64) {
         self.pages.insert(page, Page { before, prng: Prng::new(seed) });
     }
 
-    /// A page is read well a few times from now on.
+    /// Make a page read correctly only a few times from now on.
     pub(super) fn fade(&mut self, page: PageAddr, seed: u64) {
         let mut prng = Prng::new(seed);
         let good_reads = prng.below(GOOD_READS_MAX + 1);
         self.fading.insert(page, Fading { good_reads, prng });
     }
 
-    /// A page was programmed: what it held before is gone.
+    /// Note that a page was programmed, so that its former content is gone.
     pub(super) fn overwrite(&mut self, page: PageAddr) {
         self.pages.remove(&page);
     }
 
-    /// Pages were erased: they are steady.
+    /// Note that pages were erased, so that they are reliable again.
     pub(super) fn forget(&mut self, pages: impl IntoIterator<Item = PageAddr>) {
         if !self.pages.is_empty() || !self.fading.is_empty() {
             for page in pages {
@@ -60,8 +60,8 @@ impl Unsteady {
         }
     }
 
-    /// Change what was read of a page as it looks after the operation. None where nothing is
-    /// changed.
+    /// Change the bytes that were read from a page, if it is unreliable. Returns the result of the
+    /// read, or None if it is not changed.
     pub(super) fn disturb(
         &mut self,
         page: PageAddr,

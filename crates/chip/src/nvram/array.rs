@@ -1,4 +1,4 @@
-//! What PRAM and NOR have in common: an array of words with bounds, timing and power cuts.
+//! What PRAM and NOR have in common: an array of words with bounds checks, timing and power cuts.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use flysch_nand::NvRamError;
 use crate::supply::{Power, Supply};
 use crate::{Clock, Prng};
 
-/// The accesses of a memory, which counts them itself.
+/// Counts of a memory's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     pub reads: u64,
     /// Number of bytes that were read.
     pub read_bytes: u64,
-    /// Number of writes, those that a power cut ended included.
+    /// Number of writes, including those that a power cut interrupted.
     pub writes: u64,
     /// Number of bytes that were written.
     pub written_bytes: u64,
@@ -26,16 +26,16 @@ pub(crate) struct WordArray {
     pub(crate) clock: Clock,
     pub(crate) supply: Supply,
     pub(crate) word_size: u32,
-    /// Decides how far a write comes that a power cut ends.
+    /// Decides how many bytes an interrupted write changes.
     pub(crate) prng: Prng,
     pub(crate) traffic: Traffic,
 }
 
-/// How far an operation that changes bytes comes.
+/// How many bytes an operation changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reach {
     pub(crate) len: usize,
-    /// Whether power was cut after these bytes.
+    /// Whether a power cut then interrupts it.
     pub(crate) is_cut: bool,
 }
 
@@ -73,7 +73,7 @@ impl WordArray {
         Ok(())
     }
 
-    /// Begin to change `len` bytes. Returns how far that will come.
+    /// Begin to change `len` bytes. Returns how many of them will change.
     pub(crate) fn begin(&mut self, len: usize) -> Result<Reach, NvRamError> {
         match self.supply.draw_change() {
             Power::On => Ok(Reach { len, is_cut: false }),

@@ -52,8 +52,8 @@ pub struct Nor {
 }
 
 impl Nor {
-    /// Make a new chip on a supply of its own. `seed` decides how far an operation comes that a
-    /// power cut ends.
+    /// Make a new chip on a power supply of its own. `seed` decides how many bytes an interrupted
+    /// operation changes.
     pub fn new(figures: NorFigures, clock: Clock, seed: u64) -> Self {
         Self::on_supply(figures, clock, seed, Supply::new())
     }
@@ -84,7 +84,7 @@ impl Nor {
         &self.figures
     }
 
-    /// The supply, to cut it and to switch it on again.
+    /// The power supply, for cutting it and switching it on again.
     pub fn supply(&self) -> Supply {
         self.words.supply.clone()
     }

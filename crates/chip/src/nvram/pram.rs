@@ -8,9 +8,9 @@ use super::array::{Traffic, WordArray};
 use crate::changes::{Change, Changes};
 use crate::{Clock, Prng, Supply};
 
-/// Number of bytes that share a wear counter. A counter for each word would take too much memory. A
-/// line counts every write that touches it, so that small writes next to each other wear the line
-/// more than they would wear its cells.
+/// Number of bytes that share a wear counter. A counter for each word would take too much memory.
+/// Every write that touches a line counts for the whole line. So small writes next to each other
+/// count as more wear than their cells have.
 const LINE_SIZE: u32 = 64;
 
 /// The figures of a PRAM chip.
@@ -41,13 +41,13 @@ pub struct Pram {
     words: WordArray,
     /// Number of writes of each line.
     wear: Arc<Vec<u32>>,
-    /// Where writes are kept, if they are.
+    /// The list to which writes are added. None if they are not recorded.
     kept: Option<Changes>,
 }
 
 impl Pram {
-    /// Make a new chip on a supply of its own. `seed` decides how far a write comes that a power
-    /// cut ends.
+    /// Make a new chip on a power supply of its own. `seed` decides how many bytes an interrupted
+    /// write changes.
     pub fn new(figures: PramFigures, clock: Clock, seed: u64) -> Self {
         Self::on_supply(figures, clock, seed, Supply::new())
     }
@@ -72,12 +72,12 @@ impl Pram {
         Self { figures: self.figures, words: self.words.fork(clock), wear, kept: None }
     }
 
-    /// Let `seed` decide how far a write comes that a power cut ends, from now on.
+    /// From now on, let `seed` decide how many bytes an interrupted write changes.
     pub const fn reseed(&mut self, seed: u64) {
         self.words.prng = Prng::new(seed);
     }
 
-    /// Keep all writes from now on.
+    /// Record all writes from now on.
     pub fn keep_changes(&mut self, changes: Changes) {
         self.kept = Some(changes);
     }
@@ -86,7 +86,7 @@ impl Pram {
         &self.figures
     }
 
-    /// The supply, to cut it and to switch it on again.
+    /// The power supply, for cutting it and switching it on again.
     pub fn supply(&self) -> Supply {
         self.words.supply.clone()
     }
@@ -96,12 +96,13 @@ impl Pram {
         self.words.traffic
     }
 
-    /// Number of writes of the line of 64 bytes that was written most.
+    /// Number of writes to the line of 64 bytes that was written most often.
     pub fn write_count_max(&self) -> u32 {
         self.wear.iter().copied().max().unwrap_or(0)
     }
 
-    /// The number of bytes before the first worn-out line, and the address at which that begins.
+    /// The first worn-out line in a range of bytes: how many bytes come before it, and its address.
+    /// None if no line is worn out.
     fn worn_at(&self, addr: u32, len: usize) -> Option<(usize, u32)> {
         let lines = lines_of(addr, len);
         let first = lines.start;

@@ -1,13 +1,13 @@
-//! Blame: which table, and which statement, each event of a trace is for.
+//! Blame: the tables and statements that each event of a trace is for.
 
 use super::cargo::Cargo;
 
-/// What bytes of a database belong to.
+/// The table, index or other content that bytes of a file belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TableName {
     /// `table`, `index`, `schema`, `free list`, ...
     pub kind: String,
-    /// Its own name; empty if it has none.
+    /// The name of the table or index. Empty for other content.
     pub name: String,
     /// The table that an index belongs to, or the table itself.
     pub table: String,
@@ -15,22 +15,23 @@ pub struct TableName {
     pub file: String,
 }
 
-/// Tables and statements of the events. Without any, an event is for nobody in particular.
+/// The tables and statements that events are for. An event may have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blame {
     pub tables: Vec<TableName>,
-    /// The shares of each event in the tables, by place in the list of tables.
+    /// The tables that each event is for, with weights. A table is named by its index in the list
+    /// of tables.
     pub of_tables: Cargo,
     pub statements: Vec<String>,
-    /// The shares of each event in the statements that caused it, if it is not for the one that
-    /// ran, by place in the list of statements.
+    /// The statements that each event is for, with weights, if it is not for the statement that
+    /// ran. A statement is named by its index in the list of statements.
     pub of_statements: Cargo,
-    /// How often each statement was executed, by place in the list of statements.
+    /// How often each statement was executed, by its index in the list of statements.
     pub executions: Vec<u64>,
 }
 
 impl Blame {
-    /// Whether nothing is known.
+    /// Whether neither tables nor statements are known.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.statements.is_empty()
     }

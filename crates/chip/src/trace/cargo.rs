@@ -1,13 +1,13 @@
-//! Cargo: what the bytes of an operation come from.
+//! Cargo: the origins of the bytes that an operation of the chip concerns.
 //!
-//! A program that writes files numbers the pieces of data that it wants to tell apart. From then
-//! on the [`Ledger`] follows the bytes: a file system notes where a part of a file is stored, and
-//! which part of its address space a program of the chip carries. So each program, read and erase
-//! gets the origins of the bytes that it concerns.
+//! A program that writes files gives a number, the origin, to each kind of data that it wants to
+//! distinguish. The [`Ledger`] then follows the bytes: the file system reports where it stores a
+//! part of a file, and which part of its address space a program of the chip writes. So the origins
+//! of the bytes of each program, read and erase are known.
 //!
-//! Addresses are those of the file system: its own bytes on raw flash, those of the volume or disk
-//! where UBI or a translation layer lies in between. The layer in between names the address that a
-//! program carries, also where it copies.
+//! Addresses are those of the file system. On raw flash they are its own; with UBI or a translation
+//! layer in between, they are those of the volume or disk. That layer reports which address a
+//! program writes, also when it copies data.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use flysch_nand::Geometry;
 
 use super::event::EventKind;
 
-/// What bytes come from. Whoever writes them chooses the number.
+/// The number of an origin. The writer of the bytes chooses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin(pub u32);
 
-/// Origins with their bytes.
+/// Origins, each with a number of bytes.
 pub type Shares = Vec<(Origin, u32)>;
 
-/// The cargo of each event of a trace, in the order of the events. Bytes of file systems' own have
-/// no origin.
+/// The origins of the bytes of each event of a trace, in the order of the events. Metadata of file
+/// systems has no origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cargo {
     shares: Shares,
@@ -37,7 +37,7 @@ impl Cargo {
         self.ends.push(self.shares.len());
     }
 
-    /// The cargo of the event at `place`; empty where none is known.
+    /// The cargo of the event at `place`. Empty if it is not known.
     pub fn of(&self, place: usize) -> &[(Origin, u32)] {
         let begin = if place == 0 { Some(0) } else { self.ends.get(place - 1).copied() };
         match (begin, self.ends.get(place)) {
@@ -46,15 +46,15 @@ impl Cargo {
         }
     }
 
-    /// Keep the cargo of the first `len` events.
+    /// Remove the cargo of all events but the first `len`.
     pub(super) fn truncate(&mut self, len: usize) {
         self.ends.truncate(len);
         self.shares.truncate(self.ends.last().copied().unwrap_or(0));
     }
 }
 
-/// A file by its number, in a file system that is known by name. The number comes first, as it
-/// tells most files apart.
+/// A file: its number, and the name of the file system. The number comes first because it
+/// distinguishes most files.
 type FileKey = (u32, &'static str);
 
 /// Follows bytes from files to pages of the chip.
@@ -63,11 +63,12 @@ pub(super) struct Ledger {
     geometry: Geometry,
     files: BTreeMap<FileKey, Ranges>,
     stored: Ranges,
-    /// What the next program carries: an address of the file system.
+    /// The address in the file system whose content the next program writes. None if it is not
+    /// known.
     shipping: Option<u64>,
-    /// The origin of what is written to byte-addressable memory.
+    /// The origin of what is being written to byte-addressable memory.
     writing: Option<Origin>,
-    /// What lies on the pages of the chip.
+    /// The content of the chip's pages, by origin.
     pages: Vec<Load>,
     pub(super) cargo: Cargo,
 }
@@ -89,8 +90,8 @@ impl Ledger {
         self.files.entry(file).or_default().put(offset, len, Some(origin));
     }
 
-    /// A part of a file is stored in `size` bytes at an address. They are shared as the part's
-    /// bytes are.
+    /// Note that a part of a file is stored in `size` bytes at an address. If the sizes differ, as
+    /// after compression, the bytes are divided among the origins in proportion.
     pub(super) fn store(&mut self, file: FileKey, (offset, len): (u64, u64), at: u64, size: u64) {
         self.stored.put(at, size, None);
         let Some(ranges) = self.files.get(&file) else { return };
@@ -103,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// What an address holds is the file system's own.
+    /// Note that an address holds metadata of the file system.
     pub(super) fn clear(&mut self, at: u64, size: u64) {
         self.stored.put(at, size, None);
     }
@@ -161,7 +162,8 @@ impl Ledger {
     }
 }
 
-/// What lies on a page: each origin once, with its bytes. Most pages hold one origin's.
+/// The content of a page by origin: each origin once, with its number of bytes. Most pages have
+/// only one.
 #[derive(Clone, Debug, Default)]
 struct Load {
     first: Option<(Origin, u32)>,
@@ -195,7 +197,7 @@ impl Load {
     }
 }
 
-/// Each origin once, with all its bytes.
+/// The sum of the bytes of each origin.
 fn merged(shares: impl IntoIterator<Item = (Origin, u32)>) -> Shares {
     let mut sums: BTreeMap<Origin, u32> = BTreeMap::new();
     for (origin, bytes) in shares {
@@ -204,16 +206,17 @@ fn merged(shares: impl IntoIterator<Item = (Origin, u32)>) -> Shares {
     sums.into_iter().collect()
 }
 
-/// Bytes of an address space that are kept together. Files are mostly written in such pieces.
+/// Bytes of an address space that are kept in one list. Files are mostly written in pieces of this
+/// size.
 const PIECE: u64 = 4096;
 
-/// Ranges of bytes with their origins, by pieces of the address space: begin and end within the
-/// piece. They do not overlap, and are in order.
+/// Ranges of bytes with their origins. For each piece of the address space: begin and end within
+/// the piece, and the origin. Ranges do not overlap, and are in order.
 #[derive(Clone, Debug, Default)]
 struct Ranges(BTreeMap<u64, Vec<(u16, u16, Origin)>>);
 
 impl Ranges {
-    /// Give a range an origin, or none, whatever it had before.
+    /// Set the origin of a range, or remove it if `origin` is None.
     fn put(&mut self, at: u64, len: u64, origin: Option<Origin>) {
         for (piece, begin, end) in pieces(at, len) {
             if let Some(parts) = self.0.get_mut(&piece) {
@@ -226,7 +229,7 @@ impl Ranges {
         }
     }
 
-    /// The parts of a range that have an origin, each with its begin and end.
+    /// The parts of a range that have an origin, each with begin, end and origin.
     fn within(&self, at: u64, len: u64) -> impl Iterator<Item = (u64, u64, Origin)> {
         pieces(at, len).flat_map(move |(piece, begin, end)| {
             let parts = self.0.get(&piece).map_or(&[][..], Vec::as_slice).iter();
@@ -250,7 +253,7 @@ fn pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u16, u16)> {
     })
 }
 
-/// Take a range out of the parts of a piece.
+/// Remove a range from the parts of a piece.
 fn cut(parts: &mut Vec<(u16, u16, Origin)>, begin: u16, end: u16) {
     if parts.iter().all(|(from, to, _)| *from >= begin && *to <= end) {
         return parts.clear();
@@ -298,7 +301,7 @@ mod tests {
         let file = (7, "fs");
         ledger.own(file, 0, 50, Origin(1));
         ledger.own(file, 50, 50, Origin(2));
-        // The part shrinks to half its size, behind 20 bytes of the file system's own.
+        // The part is compressed to half its size, and follows 20 bytes of metadata.
         ledger.store(file, (0, 100), 1020, 50);
         ledger.ship(Some(1000));
         ledger.record(EventKind::Program, 3);

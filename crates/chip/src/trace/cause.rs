@@ -5,7 +5,7 @@
 pub struct CauseId(pub u32);
 
 impl CauseId {
-    /// The root, which stands for events without an open scope.
+    /// The root. It is the cause of events outside of all scopes.
     pub const ROOT: Self = Self(0);
 }
 
@@ -46,7 +46,7 @@ impl CauseTree {
         id
     }
 
-    /// Number of nodes, with the root.
+    /// Number of nodes, including the root.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -56,7 +56,8 @@ impl CauseTree {
         self.nodes.len() == 1
     }
 
-    /// The label of a node. That of the root is "other"; an event there is a bug of the stack.
+    /// The label of a node. That of the root is "other"; an event with this cause is a bug of the
+    /// stack.
     pub fn label(&self, id: CauseId) -> &str {
         &self.node(id).label
     }
@@ -66,7 +67,7 @@ impl CauseTree {
         self.node(id).parent
     }
 
-    /// The outermost scope that `id` lies in, or the root if no scope was open.
+    /// The outermost scope of the cause `id`. The root if no scope was open.
     pub fn outermost(&self, id: CauseId) -> CauseId {
         let mut at = id;
         while self.parent(at) != CauseId::ROOT {

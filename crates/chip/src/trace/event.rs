@@ -40,7 +40,7 @@ pub enum EventKind {
 named!(EventKind, "kind of event");
 
 impl EventKind {
-    /// What the address of such an event counts.
+    /// What the address of such an event is a number of.
     pub const fn place(self) -> EventPlace {
         match self {
             Self::Read | Self::ReadOob | Self::Program | Self::ProgramOob | Self::BufferHit => {
@@ -63,9 +63,7 @@ impl EventKind {
 pub enum EventPlace {
     Page,
     Block,
-    /// Bytes of byte-addressable memory.
     Byte,
-    /// Nothing on a device.
     Nowhere,
 }
 
@@ -101,9 +99,9 @@ pub struct Trace {
     /// Names of the tasks. A [`TaskId`] is an index into them.
     pub tasks: Vec<String>,
     pub events: Vec<Event>,
-    /// Whom the events are for, as far as that is known.
+    /// The tables and statements that the events are for, as far as known.
     pub blame: Blame,
-    /// Which program made the trace, and by which command: a line of JSON. Empty if that is not
+    /// The program and the command that made the trace, as a line of JSON. Empty if they are not
     /// known.
     pub origin: String,
 }

@@ -1,9 +1,9 @@
 //! Tracing: every operation of a device becomes an event with time, address, bytes, task and cause.
 //!
 //! The [`Recorder`] is a handle that the whole simulation shares. Each layer opens a [`Scope`]
-//! around what it does. The [`Tracer`] around the device makes an [`Event`] of each operation. Its
-//! cause is the scope that is then innermost, with all that enclose it. All statistics are computed
-//! from the events.
+//! around its work. The [`Tracer`] around the device makes an [`Event`] of each operation. The
+//! cause of the event is the innermost open scope, with all scopes around it. All statistics are
+//! computed from the events.
 
 mod blame;
 mod cargo;

@@ -1,4 +1,4 @@
-//! The recorder: it keeps the open scopes and the events.
+//! The recorder: it holds the open scopes and collects the events.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ struct Recording {
     ledger: Option<Ledger>,
 }
 
-/// An open scope. It is closed when this value is dropped.
+/// An open scope. It is closed on drop.
 #[derive(Debug)]
 #[must_use = "a scope closes when dropped"]
 pub struct Scope {
@@ -36,8 +36,8 @@ pub struct Scope {
     outer: CauseId,
 }
 
-/// A program of the chip that carries what an address of the file system holds. It ends when this
-/// value is dropped.
+/// While this value exists, programs of the chip write the content of an address of the file
+/// system.
 #[derive(Debug)]
 #[must_use = "a shipment ends when dropped"]
 pub struct Shipment {
@@ -45,7 +45,7 @@ pub struct Shipment {
     outer: Option<u64>,
 }
 
-/// A write of bytes with an origin. It ends when this value is dropped.
+/// While this value exists, bytes with one origin are written.
 #[derive(Debug)]
 #[must_use = "the write ends when dropped"]
 pub struct Writing {
@@ -53,7 +53,7 @@ pub struct Writing {
     outer: Option<Origin>,
 }
 
-/// A running task. It ends when this value is dropped.
+/// A running task. On drop, the interrupted task continues.
 #[derive(Debug)]
 #[must_use = "a task ends when dropped"]
 pub struct TaskScope {
@@ -63,7 +63,8 @@ pub struct TaskScope {
 }
 
 impl Recorder {
-    /// Begin a recording with the times of `clock`. Events belong to the task `task` at first.
+    /// Begin a recording with times from `clock`. Events belong to the task `task` until another
+    /// one runs.
     pub fn new(clock: Clock, task: &str) -> Self {
         let recording = Recording {
             cause: CauseId::ROOT,
@@ -81,7 +82,7 @@ impl Recorder {
         &self.clock
     }
 
-    /// Open a scope within the one that is innermost.
+    /// Open a scope inside the innermost one.
     pub fn scope(&self, label: &str) -> Scope {
         let mut recording = self.recording.borrow_mut();
         let outer = recording.cause;
@@ -89,8 +90,7 @@ impl Recorder {
         Scope { recording: Rc::clone(&self.recording), outer }
     }
 
-    /// Let another task run. Its scopes begin at the root, not within those of the interrupted
-    /// task.
+    /// Run another task. Its scopes begin at the root, not inside those of the interrupted task.
     pub fn task(&self, name: &str) -> TaskScope {
         let mut recording = self.recording.borrow_mut();
         let outer = recording.task;
@@ -104,42 +104,45 @@ impl Recorder {
         self.recording.borrow_mut().ledger = Some(Ledger::new(geometry));
     }
 
-    /// A part of a file of the file system `fs` has this origin.
+    /// Note the origin of a part of a file in the file system `fs`.
     pub fn own(&self, fs: &'static str, ino: u32, (offset, len): (u64, u64), origin: Origin) {
         if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.own((ino, fs), offset, len, origin);
         }
     }
 
-    /// The file system stores a part of a file in `size` bytes at an address of its own.
+    /// Note that the file system `fs` stores a part of a file in `size` bytes at an address of its
+    /// own.
     pub fn store(&self, fs: &'static str, ino: u32, part: (u64, u64), (at, size): (u64, u64)) {
         if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.store((ino, fs), part, at, size);
         }
     }
 
-    /// What an address of the file system holds is its own.
+    /// Note that an address of the file system holds its own metadata.
     pub fn store_own(&self, (at, size): (u64, u64)) {
         if let Some(ledger) = &mut self.recording.borrow_mut().ledger {
             ledger.clear(at, size);
         }
     }
 
-    /// The pages that are programmed next hold what the file system has at this address.
+    /// Note that the next pages that are programmed hold the content of this address in the file
+    /// system.
     pub fn ship(&self, at: u64) -> Shipment {
         let ledger = &mut self.recording.borrow_mut().ledger;
         let outer = ledger.as_mut().and_then(|ledger| ledger.ship(Some(at)));
         Shipment { recording: Rc::clone(&self.recording), outer }
     }
 
-    /// What is written now has this origin. Byte-addressable memory takes it at once.
+    /// Note that what is written now has this origin. Byte-addressable memory takes it over at
+    /// once.
     pub fn write(&self, origin: Origin) -> Writing {
         let ledger = &mut self.recording.borrow_mut().ledger;
         let outer = ledger.as_mut().and_then(|ledger| ledger.write(Some(origin)));
         Writing { recording: Rc::clone(&self.recording), outer }
     }
 
-    /// Take the cargo of the events since the last reset. It comes before the events are taken.
+    /// Take the cargo of the events since the last reset. Call this before the events are taken.
     pub fn take_cargo(&self) -> Cargo {
         let ledger = &mut self.recording.borrow_mut().ledger;
         ledger.as_mut().map(|ledger| std::mem::take(&mut ledger.cargo)).unwrap_or_default()
@@ -172,7 +175,7 @@ impl Recorder {
         self.record(EventKind::Mark, number, 0, self.clock.now_ns());
     }
 
-    /// Forget all events. Causes keep their numbers.
+    /// Discard all events. Causes keep their numbers.
     pub fn reset(&self) {
         self.cut(0);
     }
@@ -187,7 +190,7 @@ impl Recorder {
         self.recording.borrow().events.is_empty()
     }
 
-    /// Forget the events from the one at place `len` on, such as those of preparations.
+    /// Discard the events from number `len` on, such as those of preparations.
     pub fn cut(&self, len: usize) {
         let mut recording = self.recording.borrow_mut();
         recording.events.truncate(len);

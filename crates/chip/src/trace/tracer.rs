@@ -9,7 +9,7 @@ use super::event::EventKind;
 use super::recorder::Recorder;
 
 /// A device that records every operation of the device inside, which is NAND or byte-addressable
-/// memory. Failed operations are recorded, too, since the device was busy.
+/// memory. Failed operations are recorded too, because the device was busy.
 #[derive(Debug)]
 pub struct Tracer<N> {
     device: N,
@@ -25,7 +25,7 @@ impl<N> Tracer<N> {
         &self.device
     }
 
-    /// The device inside, to arrange for its next fault.
+    /// The device inside, for arming its faults.
     pub const fn device_mut(&mut self) -> &mut N {
         &mut self.device
     }
