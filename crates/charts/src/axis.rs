@@ -2,11 +2,11 @@
 
 use super::number::fixed;
 
-/// About how many ticks an axis has.
+/// Approximate number of ticks on an axis.
 const TICKS: f64 = 5.0;
 const TICKS_MAX: usize = 7;
 
-/// An axis between two round numbers.
+/// An axis that begins and ends at round numbers.
 #[derive(Clone, Debug)]
 pub struct Axis {
     low: f64,
@@ -23,7 +23,7 @@ pub struct Tick {
     pub label: String,
 }
 
-/// A round number: one, two or five times a power of ten.
+/// A round number: 1, 2 or 5 times a power of ten.
 #[derive(Clone, Copy)]
 struct Round {
     value: f64,
@@ -106,7 +106,7 @@ fn ordered(one: f64, other: f64) -> (f64, f64) {
     (one.min(other), one.max(other))
 }
 
-/// All round numbers that a chart may need, in ascending order.
+/// All round numbers that an axis may need, in ascending order.
 fn rounds() -> Vec<Round> {
     let mut rounds = Vec::new();
     for exponent in -12_i32..=19 {

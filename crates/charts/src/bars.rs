@@ -8,17 +8,18 @@ const GROUP: f64 = 24.0;
 const TOP: f64 = 20.0;
 const NAME_MAX: usize = 34;
 
-/// A bar of one or more parts that are drawn one after the other.
+/// A bar of one or more parts, drawn end to end.
 pub struct Bar {
     /// The text in front of the bar.
     pub name: String,
     /// The number of the style, which decides the colour.
     pub style: usize,
-    /// Lengths of the parts in the unit of the chart. They are drawn solid, pale and outlined.
+    /// Lengths of the parts in the unit of the chart. The first is drawn solid, the second pale and
+    /// the third outlined.
     pub parts: Vec<f64>,
     /// The text after the bar.
     pub value: String,
-    /// The interval that holds the true length, low and high, if it is known.
+    /// The confidence interval of the length, low and high. None if it is not known.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -83,7 +84,7 @@ fn length(bar: &Bar) -> f64 {
     bar.parts.iter().sum::<f64>().max(high)
 }
 
-/// The name, shortened if it would leave too little room for its bar.
+/// The name, shortened if it would not leave enough room for the bar.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME_MAX {
         return name.to_owned();

@@ -1,4 +1,5 @@
-//! Figures as charts: lines, points and bars. Values that the paper states are ringed or outlined.
+//! Draws figures as charts: lines, points and bars. Values that a paper states are ringed or
+//! outlined.
 
 use super::axis::Axis;
 use super::bars::{Bar, Group, bars};
@@ -33,7 +34,7 @@ pub fn figure_html(figure: &Figure) -> String {
     )
 }
 
-/// The names of the series, each once, in order. The position of a name is its style.
+/// The names of the series, each once, in order. The index of a name is its style.
 fn names(figure: &Figure) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {
@@ -86,8 +87,8 @@ fn line<'a>(panel: &Panel, series: &'a Series, names: &[&str]) -> Line<'a> {
     }
 }
 
-/// The lower and the upper end of the interval of each point that is shown. On a logarithmic axis
-/// an interval down to zero ends at its point.
+/// The ends of the interval of each point that is shown. On a logarithmic axis, an interval that
+/// reaches down to zero is drawn from its point.
 fn ends<'a>(panel: &'a Panel, series: &'a Series) -> impl Iterator<Item = Point> + 'a {
     let of_points = match &series.points {
         Points::Line(points) | Points::Dots(points) => points.as_slice(),
@@ -101,7 +102,7 @@ fn ends<'a>(panel: &'a Panel, series: &'a Series) -> impl Iterator<Item = Point>
     })
 }
 
-/// Draw single points. Those of the paper are rings.
+/// Draw single points. Points that a paper states are rings.
 fn dots(svg: &mut Svg, sheet: &Sheet<'_>, panel: &Panel, series: &Series, style: usize) {
     let points = shown(panel, series);
     if series.source == Source::Paper {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::statistics::Spread;
 
-/// A figure of a paper that is drawn again.
+/// A figure of a paper, drawn with measured or computed numbers.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The item of the paper that it belongs to.
@@ -13,7 +13,7 @@ pub struct Figure {
     pub name: String,
     /// The title above the figure.
     pub title: String,
-    /// What a reader should know about it.
+    /// An explanation for the reader, below the figure.
     pub caption: String,
     /// The charts, next to each other.
     pub panels: Vec<Panel>,
@@ -41,23 +41,23 @@ pub struct Scale {
     pub is_log: bool,
 }
 
-/// Where numbers come from.
+/// Whether a series was measured here or is quoted from a paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// They were measured or computed here.
+    /// Measured or computed by this program.
     Flysch,
-    /// The paper states them.
+    /// Stated by the paper.
     Paper,
 }
 
-/// Numbers under a common name.
+/// A series of numbers with a name.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub name: String,
     pub source: Source,
     pub points: Points,
-    /// How each number is spread over several seeds, in the order of the points; empty if there is
+    /// The spread of each number over several seeds, in the order of the points. Empty if there is
     /// one seed.
     pub spread: Vec<Spread>,
 }
@@ -73,7 +73,7 @@ pub enum Points {
     Bars(Vec<(String, f64)>),
 }
 
-/// One number of a figure, as its CSV and JSON files have it.
+/// One number of a figure, in the form in which CSV and JSON files contain it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Datum {
     /// Title of the panel.
@@ -81,20 +81,20 @@ pub struct Datum {
     /// Name of the series.
     pub series: String,
     pub source: Source,
-    /// Position on the horizontal axis: a number or a name.
+    /// Position on the horizontal axis: a number, or the name of a bar.
     pub x: Place,
-    /// The number; of several seeds, their mean.
+    /// The number, or its mean over several seeds.
     pub y: f64,
     #[serde(flatten)]
     pub interval: Option<Interval>,
 }
 
-/// How a number is spread over several seeds, as files have it.
+/// The spread of a number over several seeds, in the form in which files contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Standard deviation.
     pub sd: f64,
-    /// The interval that holds the true mean in 95 of 100 cases.
+    /// The ends of the 95 % confidence interval of the mean.
     pub ci95_low: f64,
     pub ci95_high: f64,
 }
@@ -140,7 +140,7 @@ impl Series {
         Self::of(name, Source::Paper, Points::Dots(points))
     }
 
-    /// Bars of values that were measured here or that the paper states.
+    /// Bars of values from this source.
     pub fn bars(name: impl Into<String>, source: Source, bars: Vec<(String, f64)>) -> Self {
         Self::of(name, source, Points::Bars(bars))
     }
@@ -151,7 +151,7 @@ impl Series {
 }
 
 impl Figure {
-    /// All numbers of the figure, in order.
+    /// All numbers of the figure, in the order of panels and series.
     pub fn data(&self) -> Vec<Datum> {
         let of_panel = |panel: &Panel| {
             let of_series = |series: &Series| -> Vec<Datum> {

@@ -1,11 +1,11 @@
-//! Heat maps: one cell for each block. The greater the number, the darker the cell.
+//! Heat maps: one cell for each block. The greater its number, the darker the cell.
 
 use super::number::{real, real_len, thousands};
 use super::svg::{Svg, step};
 
 /// Number of shades for values greater than zero.
 const SHADES: u64 = 6;
-/// The most cells. If there are more blocks, each cell stands for several.
+/// The most cells. If there are more blocks, a cell shows several of them.
 const CELLS_MAX: usize = 4096;
 const TOP: f64 = 36.0;
 

@@ -17,12 +17,11 @@ pub struct Line<'a> {
     pub style: usize,
     /// The points from left to right.
     pub points: Vec<Point>,
-    /// The interval that holds the true value, low and high, for each of the points; empty if there
-    /// is one measurement of each.
+    /// The confidence interval of each point, low and high. Empty if each point was measured once.
     pub band: Vec<(f64, f64)>,
 }
 
-/// Draw lines. If none has more than one point, their numbers are told by bars.
+/// Draw lines. If no line has more than one point, bars are drawn instead.
 pub fn lines(sheet: &Sheet<'_>, lines: &[Line<'_>]) -> String {
     if lines.iter().all(|line| line.points.len() <= 1) {
         return numbers(sheet, lines);

@@ -1,4 +1,4 @@
-//! The page that contains the sections: one file that needs no network.
+//! Writes a page of sections: one file that loads nothing from the network.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::escape::escape;
 
-/// The first bytes of every report.
+/// The first bytes of every page that this program writes.
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
                     <meta name=\"generator\" content=\"flysch\">\n";
 
@@ -20,10 +20,10 @@ const PANELS_MAX: usize = 2;
 
 /// A part of the page with its own heading.
 pub struct Section<'a> {
-    /// The target of links to it.
+    /// The name of the section in links to it.
     pub id: &'a str,
     pub title: &'a str,
-    /// What the charts below show and how to read them.
+    /// A text on what the charts below show and how to read them.
     pub lead: &'a str,
     /// The content as HTML.
     pub html: String,
@@ -54,7 +54,7 @@ pub fn page(title: &str, subtitle: &str, sections: &[Section<'_>]) -> String {
     html + &format!("</main>\n<script>\n{script}</script>\n</body>\n</html>\n")
 }
 
-/// A page with one more section at its end.
+/// A page with this section added at its end.
 pub fn appended(page: &str, section: &Section<'_>) -> String {
     let Section { id, title, html, .. } = section;
     let link = format!("<a href=\"#{id}\">{title}</a> </nav>");
@@ -62,7 +62,7 @@ pub fn appended(page: &str, section: &Section<'_>) -> String {
     page.replacen("</nav>", &link, 1).replacen("</main>", &section, 1)
 }
 
-/// Whether a file is a report that this program wrote, so that it may be overwritten.
+/// Whether a file is a page that this program wrote, so that it may be overwritten.
 pub fn is_own(path: &Path) -> bool {
     let mut head = [0; HEAD.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));

@@ -1,7 +1,8 @@
 //! Shapes that contain their colours, in whole pixels, for drawings without a style sheet.
 //!
-//! Ground, text and grid have classes as well: on a dark page a rule of the drawing's own replaces
-//! their colours. A viewer that knows no such rules shows the drawing light.
+//! Background, text and grid also have classes. On a dark page, a style rule in the drawing
+//! replaces their colours. A viewer without support for such rules shows the drawing in light
+//! colours.
 
 use super::escape::escape;
 use super::svg::Svg;
@@ -11,12 +12,12 @@ pub const INK: &str = "#333333";
 /// Colour of the lines behind the data.
 pub const GRID: &str = "#e2e2e2";
 
-/// Colours on a dark page, for the classes of ground, text and axes, and grid.
+/// Style rules for a dark page: the colours of background, of text and axes, and of the grid.
 const DARK: &str = "<style>@media (prefers-color-scheme: dark) { .ground { fill: #14181c; } \
                     text { fill: #d8dde2; } .axis { stroke: #9aa5af; } .grid { stroke: #2a3138; } \
                     }</style>";
 
-/// Which point of a text is at its position.
+/// Which end of a text is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -25,7 +26,7 @@ pub enum Anchor {
 }
 
 impl Svg {
-    /// Begin a drawing with a title, white or on a dark page dark.
+    /// Begin a drawing with a title. The background is white, or dark on a dark page.
     pub fn painted(width: u32, height: u32, title: &str) -> Self {
         let mut svg = Self { text: String::new() };
         svg.put(format_args!(

@@ -6,7 +6,7 @@ use super::number::{duration, real, real_len, thousands};
 use super::sheet::Sheet;
 use super::svg::{Point, series_class, step, text_width};
 
-/// About how many points a chart shows.
+/// Approximate number of points that a chart shows.
 const POINTS: usize = 900;
 /// If there are more peaks than this, they get no marks.
 const MARKS_MAX: usize = 24;
@@ -69,7 +69,7 @@ fn labels(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> Vec<(usize, String)> {
     let mut ranked = scatter.peaks.to_vec();
     let height = |index: &usize| rank(sheet, scatter, *index);
     ranked.sort_by(|one, other| height(other).total_cmp(&height(one)).then(one.cmp(other)));
-    // The middle of what is drawn, and half of its width.
+    // The marks and labels that are drawn, each with its centre and half of its width.
     let mut taken: Vec<(Point, f64)> =
         marked(scatter).map(|index| (place(sheet, scatter, index), 0.0)).collect();
     let mut labels = Vec::new();
@@ -90,7 +90,7 @@ fn labels(sheet: &Sheet<'_>, scatter: &Scatter<'_>) -> Vec<(usize, String)> {
     labels
 }
 
-/// The peaks, if they are few enough to have marks.
+/// The peaks to mark. None if there are too many.
 fn marked(scatter: &Scatter<'_>) -> impl Iterator<Item = usize> {
     scatter.peaks.iter().copied().filter(|_| scatter.peaks.len() <= MARKS_MAX)
 }

@@ -7,7 +7,7 @@ const TOP: f64 = 46.0;
 const BOTTOM: f64 = 38.0;
 const RIGHT: f64 = 20.0;
 
-/// What surrounds the data of a chart.
+/// The frame of a chart: title, axes and description.
 pub struct Sheet<'a> {
     /// Width and height of the drawing.
     pub size: Point,

@@ -1,4 +1,4 @@
-//! Statistics of short series: for judging claims, describing models, and for several seeds.
+//! Statistics of short series of numbers.
 
 use super::number::real_len;
 
@@ -7,14 +7,15 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / real_len(values.len())
 }
 
-/// The median; of an even number of values, the upper one. NaN if there are no values.
+/// The median. If the number of values is even, the upper of the two middle ones. NaN if there are
+/// no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The share of `values` that meet `condition`.
+/// The fraction of `values` that meet `condition`.
 pub fn share<T>(values: &[T], condition: impl Fn(&T) -> bool) -> f64 {
     real_len(values.iter().filter(|value| condition(value)).count()) / real_len(values.len())
 }
@@ -26,7 +27,7 @@ pub fn variation(values: &[f64]) -> f64 {
     (squares / real_len(values.len())).sqrt() / mean
 }
 
-/// Pearson's correlation. NaN if either side does not vary.
+/// Pearson's correlation coefficient. NaN if one of the coordinates does not vary.
 pub fn correlation(points: &[(f64, f64)]) -> f64 {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let (x_mean, y_mean) = (mean(&xs), mean(&ys));
@@ -36,7 +37,8 @@ pub fn correlation(points: &[(f64, f64)]) -> f64 {
     product / (x_square * y_square).sqrt()
 }
 
-/// How far a series scatters around the mean of its neighbours, divided by its mean.
+/// The mean deviation of values from the mean of their two neighbours, divided by the mean of the
+/// series.
 pub fn roughness(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values
         .windows(3)
@@ -45,18 +47,18 @@ pub fn roughness(values: &[f64]) -> f64 {
     mean(&steps) / mean(values)
 }
 
-/// The mean of several measurements, and how they are spread.
+/// The mean of several measurements, with their standard deviation and confidence interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     pub mean: f64,
     /// Standard deviation of the sample.
     pub sd: f64,
-    /// Half of the 95 % interval of the mean.
+    /// Half the width of the 95 % confidence interval of the mean.
     pub half: f64,
 }
 
 impl Spread {
-    /// Of two numbers or more. Of one, deviation and interval are nothing.
+    /// Summarise these numbers. A single number has a deviation and an interval of 0.
     pub fn of(numbers: &[f64]) -> Self {
         let count = real_len(numbers.len());
         let mean = mean(numbers);
@@ -68,14 +70,15 @@ impl Spread {
         Self { mean, sd, half: student(numbers.len() - 1) * sd / count.sqrt() }
     }
 
-    /// The interval that holds the true mean in 95 of 100 cases, low and high.
+    /// The ends of the 95 % confidence interval of the mean, low and high.
     pub fn interval(&self) -> (f64, f64) {
         (self.mean - self.half, self.mean + self.half)
     }
 }
 
-/// The quantile of Student's t for a two-sided interval of 95 %, by degrees of freedom (tables of
-/// statistics; above 30 by the usual approximation, within 0.1 %).
+/// The quantile of Student's t distribution for a two-sided interval of 95 %, by degrees of
+/// freedom. Up to 30 it is from statistical tables; above, it is the usual approximation, which is
+/// within 0.1 %.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -106,7 +109,7 @@ mod tests {
         );
     }
 
-    /// The example of many textbooks: five measurements with a mean of 12 and a deviation of 1.58.
+    /// A textbook example: five measurements with a mean of 12 and a deviation of 1.58.
     #[test]
     fn the_interval_is_that_of_the_textbook() {
         let Spread { mean, sd, half } = Spread::of(&[10.0, 11.0, 12.0, 13.0, 14.0]);

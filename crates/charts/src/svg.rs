@@ -56,7 +56,7 @@ impl Svg {
         ));
     }
 
-    /// Draw text. The class decides on which side of the position it stands.
+    /// Draw text. The class decides on which side of the position it is.
     pub fn text(&mut self, class: &str, at: Point, text: &str) {
         let (x, y, text) = (coordinate(at.0), coordinate(at.1), escape(text));
         self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));

@@ -16,8 +16,8 @@ pub struct Table {
     pub is_sortable: bool,
 }
 
-/// The opening tag of a box that scrolls if the page is too narrow for it. The keyboard reaches it,
-/// and `name` says what is in it.
+/// The opening tag of a box that scrolls if the page is too narrow for its content. It can be
+/// reached by keyboard; screen readers read `name`.
 pub fn scroll(name: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">", escape(name))
 }
