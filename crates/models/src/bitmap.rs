@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-/// The cost of a range-encoded bitmap index.
+/// The costs of a range-encoded bitmap index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bitmaps {
-    /// Bitmaps stored: b - 1 for a component of base b, because the highest bitmap is all ones.
+    /// Number of bitmaps stored: b - 1 for a component of base b, because the highest bitmap is all
+    /// ones and left out.
     #[serde(rename = "bitmaps")]
     pub stored: f64,
     /// Pages that all bitmaps take.

@@ -1,4 +1,4 @@
-//! How often a Bloom filter gives a false positive: section 4.1 and Table 1.
+//! The false-positive rate of a Bloom filter: section 4.1 and Table 1.
 
 /// (1 - e^(-k/d))^k of section 4.1: the probability of a false positive. `bits_per_key` is d (or
 /// m/n in the table), `hash_count` is k.
@@ -7,9 +7,9 @@ pub fn false_positive_rate(bits_per_key: f64, hash_count: u32) -> f64 {
     (1.0 - (-k / bits_per_key).exp()).powf(k)
 }
 
-/// The probability of a false positive if each key is first hashed to one of several `buckets`
-/// (section 4.4, which gives no formula). The number of keys in a bucket is random. The mean over
-/// their binomial distribution is worse than the rate at the mean number.
+/// The probability of a false positive if each key is first hashed to one of `buckets` parts of the
+/// filter (section 4.4, which gives no formula). The number of keys in a bucket is random. The mean
+/// rate over their binomial distribution is higher than the rate for the mean number.
 pub fn bucketed_rate(filter_bits: u32, keys: u32, buckets: u32, hash_count: u32) -> f64 {
     let bits = f64::from(filter_bits) / f64::from(buckets);
     let share = 1.0 / f64::from(buckets);

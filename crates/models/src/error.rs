@@ -1,4 +1,4 @@
-//! The error of a parameter that the models cannot handle. It says which value would do.
+//! The error for a parameter that the models cannot handle. It says which values are possible.
 
 use std::error::Error;
 use std::fmt;

@@ -2,8 +2,8 @@
 //! R.
 //!
 //! A lookup searches the newest filters first: filters in RAM, pages of initial partitions, final
-//! partitions of the current generation, full generations. A key is equally likely in each filter.
-//! The paper has no such formula. This is what its R leaves out.
+//! partitions of the current generation, full generations. A key is equally likely to be in each
+//! filter. The paper has no such formula; its R leaves this out.
 
 use super::layout::Layout;
 use super::pbfilter::PbFilter;
@@ -20,13 +20,13 @@ pub struct Reads {
     pub absent: f64,
 }
 
-/// Filters that are searched together, and the page reads that the search takes.
+/// A group of filters that are searched together, and the page reads that the search takes.
 struct Part {
     filters: u32,
     reads: f64,
 }
 
-/// The expected reads if filters give false positives at this rate.
+/// The expected reads if filters give false positives with probability `rate`.
 pub fn reads(index: &PbFilter, layout: &Layout, rate: f64) -> Reads {
     let mut before = 0.0;
     let mut present = 0.0;
@@ -34,7 +34,7 @@ pub fn reads(index: &PbFilter, layout: &Layout, rate: f64) -> Reads {
         let filters = f64::from(part.filters);
         let share = filters * index.keys_per_filter / f64::from(index.setting.keys);
         before += part.reads;
-        // On average, half of the part's filters are tested before the right one.
+        // On average, half of the part's filters are tested before the one with the key.
         present += share * (before + rate * filters / 2.0);
         before += rate * filters;
     }

@@ -110,7 +110,7 @@ fn bars(name: &str, metric: Metric) -> Result<Vec<Panel>, ModelError> {
     }])
 }
 
-/// One line for each metric of a method, against a parameter.
+/// A panel with one line for each metric of a method, over a parameter.
 fn sweep(
     (x, title): (&str, &str),
     method: Method,
@@ -201,8 +201,8 @@ fn by_bits() -> Vec<(f64, Parameters)> {
 }
 
 fn lookups_by_bits() -> Result<Vec<Panel>, ModelError> {
-    // This chart uses the consistent reading. The fitted one takes the bits that a filter has after
-    // rounding up, so with it 10 to 16 bits give the same value.
+    // This chart uses the consistent interpretation. The fitted one counts the bits of a filter
+    // after rounding up to a power of two. So with it, 10 to 16 bits would all give the same value.
     let consistent = |(bits, parameters): (f64, Parameters)| {
         (bits, Parameters { reading: Reading::CONSISTENT, ..parameters })
     };

@@ -1,9 +1,9 @@
 //! The logarithm of the gamma function, by Lanczos's approximation.
 //!
 //! The coefficients are those published with Boost.Math for 53 bits (13 terms). Yao's formula
-//! subtracts values near 10^8; these have only eight correct decimals, as explained there. With
-//! `libm::lgamma` a value of the reference (BFTL1 at three million records) came out two parts in a
-//! million away; with this it is less than one.
+//! subtracts values near 10^8, so only eight of their decimals remain. With `libm::lgamma`, one
+//! value (BFTL1 at three million records) was two parts in a million away from the reference. With
+//! this approximation, the difference is below one part in a million.
 
 /// The constant g of Lanczos's approximation for these coefficients.
 const G: f64 = 6.024_680_040_776_73;

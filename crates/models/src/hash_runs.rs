@@ -1,15 +1,15 @@
-//! Hash-ordered runs: what the engine's index will cost, computed by simulating its merges on
-//! counts.
+//! Hash-ordered runs: predicts the costs of the index by simulating its merges on counts.
 //!
-//! There are no keys and no bytes. Every flush, merge of recent runs and merge into a level is done
-//! with numbers of entries, by the rules and parameters of the engine. So the written pages are
-//! those of the engine, except that its merges are spread over time. The reads are expected values.
+//! There are no keys and no bytes. Every flush, merge of recent runs and merge into a level is
+//! simulated with numbers of entries, by the rules and parameters of the index. So the number of
+//! written pages is that of the index, except that the index spreads its merges over time. The
+//! reads are expected values.
 
 use flysch_charts::number::real_len;
 use flysch_indexes::runs::{Output, RunsConfig};
 use flysch_nand::Geometry;
 
-/// What an index of runs costs.
+/// The costs of an index of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HashRunsCosts {
     /// Bytes programmed by all insertions.
@@ -30,7 +30,7 @@ const GAP_BITS: f64 = std::f64::consts::LOG2_E * 1.03;
 /// Size of a unit's header in bytes.
 const HEADER_SIZE: f64 = 8.0;
 
-/// Let an index grow to this number of keys.
+/// Let an index grow to this number of keys, and return its costs.
 pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> HashRunsCosts {
     let mut walk = Walk::new(config, geometry);
     let memory = walk.memory;
@@ -54,8 +54,8 @@ pub fn grow(config: &RunsConfig, geometry: &Geometry, keys: u32) -> HashRunsCost
     }
 }
 
-/// The sum of reads at many points in the second half of the load. One point is not enough, because
-/// levels fill and empty.
+/// The sum of reads at many points in the second half of the load, for their mean. A single point
+/// would not do, because levels fill and empty.
 #[derive(Default)]
 struct Mean {
     present: f64,
@@ -71,7 +71,7 @@ impl Mean {
     }
 }
 
-/// The numbers of entries at each place of the index.
+/// The state of the simulated index: the numbers of entries in its parts.
 struct Walk<'a> {
     config: &'a RunsConfig,
     geometry: &'a Geometry,
@@ -80,7 +80,7 @@ struct Walk<'a> {
     flushed: Vec<f64>,
     merged: Vec<f64>,
     levels: Vec<f64>,
-    /// Keys in the existence filter, if there is one.
+    /// Number of keys in the existence filter.
     filtered: f64,
     written: f64,
 }
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Flush the memory table, then merge what is due.
+    /// Flush the memory table, then do all merges that are due.
     fn flush(&mut self, inserted: f64) {
         self.written += self.run_bytes(self.memory);
         self.flushed.push(self.memory);
@@ -190,7 +190,8 @@ impl<'a> Walk<'a> {
         }
         present += recent / keys * (before + 0.5 + recent_runs / 2.0);
         let wrong = self.bloom_rate(recent) * recent_runs;
-        // A lookup asks the existence filter first, and searches the levels only if it says maybe.
+        // A lookup first reads the existence filter, and searches the levels only if the filter has
+        // the hash.
         let maybe = 2_f64.powi(-i32::from(self.config.filter_bits));
         let probed = match self.config.filter_bits {
             0 => before,

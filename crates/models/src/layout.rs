@@ -1,9 +1,9 @@
-//! A `PBFilter` that grows page by page, which shows what the closed form leaves out.
+//! Simulates a growing `PBFilter` page by page, which shows what the closed forms leave out.
 //!
 //! There are no keys and no bits, only counters of pages: each flush of the summary and each
-//! reorganisation is simulated. So it confirms W, IR, VP and OP to the page. It also gives the
-//! number of programs if sectors are flushed, the reads with little RAM, and how many obsolete
-//! pages lie in blocks that hold nothing else.
+//! reorganisation is simulated. The results confirm W, IR, VP and OP of the closed forms to the
+//! page. In addition, they give the number of programs if sectors are flushed, the reads with
+//! little RAM, and how many obsolete pages are in blocks with no other content.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::pbfilter::{PbFilter, Tuning};
 
-/// What a flush programs in each initial partition.
+/// How much a flush programs in each initial partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// A sector. The RAM holds one page of filters for each s partitions.
@@ -30,7 +30,6 @@ pub struct Layout {
     pub page_programs_l1: u32,
     /// Pages of initial partitions used over the whole growth.
     pub l1_pages_written: u32,
-    /// Pages of final partitions written.
     pub final_pages_written: u32,
     /// Pages that reorganisations read, each once.
     pub reads: u32,
@@ -38,12 +37,10 @@ pub struct Layout {
     /// pages and its part of the old set.
     pub reads_lowram: u32,
     pub reorgs: u32,
-    /// Pages that hold only obsolete data.
     pub erasable: u32,
     /// The most summary pages at the same time, including the old and the new ones of a
     /// reorganisation.
     pub peak: u32,
-    /// Number of full generations.
     pub gens: u32,
     /// Final partitions of the current generation.
     pub last_partitions: u32,
@@ -68,7 +65,7 @@ pub struct Layout {
     /// W, in program operations.
     #[serde(rename = "W_programs")]
     pub w_programs: u32,
-    /// Whether W equals VP plus the erasable pages.
+    /// Whether W equals VP plus the erasable pages, as it must.
     pub check: bool,
     /// Blocks of 64 pages that the summary used.
     pub blocks_used: u32,
@@ -91,7 +88,7 @@ pub struct Layout {
 const PAGES_PER_BLOCK: u32 = 64;
 
 impl Layout {
-    /// Let an index grow to the number of keys in `index`.
+    /// Simulate an index that grows to the number of keys in `index`.
     pub fn grow(index: &PbFilter, flush: Flush) -> Self {
         let Tuning { partitions, sectors, bits_per_key, .. } = index.tuning;
         let entries = index.setting.entries_per_page();
@@ -128,7 +125,7 @@ impl Layout {
         layout
     }
 
-    /// Simulate all reorganisations. Each empties a buffer of `buffer` pages.
+    /// Simulate all reorganisations. Each one empties a buffer of `buffer` pages.
     fn reorganise(&mut self, buffer: u32, filter_bits: u32, sectors: u32) {
         let mut obsolete = Obsolete::default();
         let mut end = 0;
@@ -174,7 +171,7 @@ fn len(pages: &Range<u32>) -> u32 {
     pages.end - pages.start
 }
 
-/// Number of obsolete pages in each block.
+/// Number of obsolete pages in each block, by block number.
 #[derive(Debug, Default)]
 struct Obsolete(BTreeMap<u32, u32>);
 

@@ -1,4 +1,4 @@
-//! Models: what an index costs before it is built, and what runs cost that were not made.
+//! Models: the costs of an index before it is built, and of runs that were not made.
 //!
 //! The closed forms are those of the `PBFilter` paper (Yin and Pucheral, Information Systems 37,
 //! 2012). From the bottom up:

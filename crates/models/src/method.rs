@@ -43,7 +43,7 @@ pub struct Parameters {
     pub list_max: u32,
     /// kss: records in a bucket of `SkimpyStash`.
     pub chain_len: u32,
-    /// How the paper's formula of R for PBF is read.
+    /// Which interpretation of the paper's formula of R for PBF is used.
     pub reading: Reading,
 }
 
@@ -69,8 +69,8 @@ impl Parameters {
         ])
     }
 
-    /// The parameters of PBF2: four times the initial partitions of PBF. `check` says whether the
-    /// filters have enough bits for that.
+    /// The parameters of PBF2: four times the initial partitions of PBF. `check` makes sure that
+    /// the filters have enough bits for them.
     fn wider(&self) -> Tuning {
         let added = 3 * self.tuning.partitions;
         Tuning {
@@ -95,7 +95,7 @@ pub struct Column {
     /// The costs of Table 5.
     #[serde(flatten)]
     pub costs: Costs,
-    /// The variables of Table 4, by the paper's symbols.
+    /// The variables of Table 4, under the paper's symbols.
     pub variables: Value,
 }
 

@@ -13,8 +13,8 @@ pub struct Tuning {
     /// k: number of hash functions.
     pub hash_count: u32,
     /// L1: number of initial partitions. The note to Table 4 says that L1 is the number of their
-    /// pages. But `R1` and the text about PBF2 ("16 L1 partitions of 4 pages each") need the number
-    /// of partitions.
+    /// pages. But `R1` and the text about PBF2 ("16 L1 partitions of 4 pages each") only make sense
+    /// if it is the number of partitions.
     pub partitions: u32,
     /// s: sectors of a page, and pages of an initial partition.
     pub sectors: u32,
@@ -123,8 +123,8 @@ impl PbFilter {
         let reorganisations = summary_pages / buffer;
         let steps = filter_bits / buffer;
         let generations = setting.keys / (setting.page_size * 8 * keys_per_filter);
-        // The printed formula has no remainder: 2^ceil(log2(61/128)) would leave 8 partitions of
-        // 16.
+        // The printed formula does not take this remainder. Without it, 2^ceil(log2(61/128)) would
+        // leave 8 of 16 partitions.
         let begun = reorganisations % steps;
         let final_partitions = if begun == 0 { 0 } else { buffer * begun.next_power_of_two() };
         let initial = (summary_pages % buffer).div_ceil(tuning.partitions) * tuning.partitions;

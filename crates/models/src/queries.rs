@@ -22,10 +22,11 @@ impl Updated {
 }
 
 /// Fig. 12 (j): the reads of a lookup among `valid` records after `updates` of them. The paper
-/// gives no formula for it. Here the key area holds all versions. The deletion area holds a pointer
-/// of 4 bytes for each update, with a summary of the same parameters. If `is_halved` is set, half
-/// of the deletion area is searched, as if the pointer were in it. In truth it is not, and the
-/// stated 22 reads for 100 % of updates only result if all of it is searched.
+/// gives no formula. Here the key area holds all versions of the records. The deletion area holds a
+/// pointer of 4 bytes for each update, with a summary of the same parameters. If `is_halved` is
+/// set, half of the deletion area is searched, as for a pointer that is in it. But the pointer of a
+/// valid record is not in it, and the 22 reads that the text states for 100 % of updates only
+/// result if all of it is searched.
 pub fn updated(valid: u32, updates: u32, reading: Reading, is_halved: bool) -> Updated {
     let keys =
         PbFilter::new(Setting::published(valid + updates), Tuning::PUBLISHED, SummaryPages::ByKeys);
@@ -59,8 +60,9 @@ pub struct RangeQuery {
     /// An oracle that reads only pages with results. The results are spread randomly (Yao's
     /// formula).
     pub ideal: f64,
-    /// An oracle, if each result lies on a page of its own as long as there are pages. Then the
-    /// paper's statement holds exactly: "all pages when selectivity is worse than 5 %".
+    /// An oracle that reads only pages with results, if each result is on a page of its own as long
+    /// as there are enough pages. Then the paper's statement holds exactly: "all pages when
+    /// selectivity is worse than 5 %".
     pub ideal_apart: f64,
     /// Pages of bitmaps that an index reads in addition.
     pub bitmaps: f64,

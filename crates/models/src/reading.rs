@@ -1,11 +1,11 @@
-//! The cost of a lookup in a `PBFilter`: R of Table 5. The printed formula can be read in several
-//! ways.
+//! The cost of a lookup in a `PBFilter`: R of Table 5. The printed formula can be interpreted in
+//! several ways; a [`Reading`] is one interpretation.
 //!
-//! `R = R1 + R2 + [f N_KA [M1/M] / 2] + R3`. R1 is the initial partitions, R2 the final partitions
-//! of the current generation, and R3 those of full generations. The third term is the pages of keys
-//! that are read because of false positives. A printed square bracket may be a floor or a ceiling.
-//! f may be meant for the nominal d or for the bits that a filter really has.
-//! may be at the nominal d or at the bits a filter really has.
+//! `R = R1 + R2 + [f N_KA [M1/M] / 2] + R3`. R1 is for the initial partitions, R2 for the final
+//! partitions of the current generation, and R3 for those of full generations. The third term
+//! counts the pages of keys that are read because of false positives. A printed square bracket may
+//! be a floor or a ceiling. f may be meant for the nominal d, or for the number of bits that a
+//! filter really has.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub enum Initial {
     Always,
 }
 
-/// How full generations count. With x = N / (8 Sp M1), the paper prints `[x / 2]` times Yao.
+/// How full generations are counted. With x = N / (8 Sp M1), the paper prints `[x / 2]` times Yao.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generations {
     /// Half of the complete generations.
@@ -42,7 +42,7 @@ pub enum Generations {
     CeilingOfHalf,
 }
 
-/// Which rate of false positives a filter has, and for how many pages it counts.
+/// Which false-positive rate a filter has, and how many pages a false positive reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// The rate for the bits that a filter has for a page of keys. There is a filter for each M1
@@ -57,7 +57,7 @@ pub enum Rate {
     OfFilterByPage,
 }
 
-/// One way to read the formula of R.
+/// One interpretation of the formula of R.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The weight of R1.
@@ -71,20 +71,20 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The reading that gives every R stated in the text. It was found by a search through the
-    /// combinations. It fits those numbers, which does not prove that the authors used it.
+    /// The interpretation that gives every R in the paper's text. It was found by a search through
+    /// the combinations. It fits those numbers, but this does not prove that the authors used it.
     pub const FITTED: Self = Self {
         initial: Initial::Floor,
         generations: Generations::HalfOfFloor,
         rate: Rate::OfFilter,
         is_rounded: true,
     };
-    /// The reading that does not contradict itself.
+    /// The interpretation without contradictions in itself.
     pub const CONSISTENT: Self =
         Self { initial: Initial::Probability, rate: Rate::Nominal, ..Self::FITTED };
 
-    /// The parts of R for a present key. On average, half of what may be searched in vain is
-    /// searched.
+    /// The parts of R for a present key. On average, half of what a lookup of an absent key
+    /// searches is searched.
     pub fn lookup(self, index: &PbFilter) -> Lookup {
         self.search(index, 0.5)
     }
@@ -124,7 +124,7 @@ impl Reading {
         }
     }
 
-    /// Half of the full generations, by this reading.
+    /// Half of the full generations, by this interpretation.
     fn generations_read(self, index: &PbFilter) -> f64 {
         let page_bits = f64::from(index.setting.page_size * 8);
         let full = f64::from(index.setting.keys) / (page_bits * index.keys_per_filter);
@@ -149,8 +149,8 @@ impl Reading {
         }
     }
 
-    /// Pages of keys that filters may point to. The printed `N_KA [M1/M]` is taken as `N_KA /
-    /// (M1/M)`.
+    /// The number of pages of keys that filters may refer to. The printed `N_KA [M1/M]` is
+    /// interpreted as `N_KA / (M1/M)`.
     fn pages_named(self, index: &PbFilter) -> f64 {
         let filters = index.key_pages / (index.keys_per_filter / index.entries_per_page);
         match self.rate {

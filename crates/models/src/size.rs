@@ -220,8 +220,8 @@ fn pbfilter(
     Some(cost.sized_index(demand, method, parameters, config.ram_size(&geometry)))
 }
 
-/// Runs with every number of levels, with and without the existence filter. If the RAM is too small
-/// for any, `needed` is lowered to what would be enough.
+/// Indexes of runs with every number of levels, with and without the existence filter. If the RAM
+/// is too small for all of them, `needed` is lowered to the RAM that would be enough.
 fn runs(demand: &Demand, needed: &mut usize) -> Vec<SizedIndex> {
     let geometry = demand.part.geometry;
     let base = match RunsConfig::for_keys(demand.keys, demand.ram, &geometry) {
@@ -255,7 +255,7 @@ fn sized_runs(demand: &Demand, method: &'static str, config: &RunsConfig) -> Siz
     let sector = u64::from(geometry.sector_size());
     let read_ns = timing.read_ns(sector);
     let program_ns = timing.program_ns(u64::from(unit));
-    // Each entry that a merge writes was read before, one sector at a time.
+    // Each entry that a merge writes was read before. Reads are one sector each.
     let programs = costs.written_bytes / f64::from(unit);
     let sectors = costs.written_bytes / real(sector);
     let insert_ns =
@@ -288,15 +288,15 @@ fn inputs(config: &RunsConfig) -> u32 {
     u32::from(config.levels) + u32::from(config.fan) + config.recents_max.div_ceil(per_run.max(1))
 }
 
-/// The costs that are known for both kinds of index.
+/// The costs that all kinds of index have.
 struct Cost {
     written: f64,
     valid: f64,
     present: f64,
     absent: f64,
-    /// Time of a read of the index.
+    /// Time of one read of the index, nanoseconds.
     read_ns: f64,
-    /// Mean time of an insert.
+    /// Mean time of an insert, nanoseconds.
     insert_ns: f64,
     worst_ns: f64,
 }
@@ -333,8 +333,9 @@ impl Cost {
         }
     }
 
-    /// All blocks are programmed and erased equally often: the bytes that the part takes in its
-    /// life, divided by the bytes of a day.
+    /// Years until all blocks have reached their endurance. All blocks are programmed and erased
+    /// equally often, so this is the bytes that the part can take in its life, divided by the bytes
+    /// of a year.
     fn years(&self, demand: &Demand, block: f64) -> Option<f64> {
         let per_insert = self.written / f64::from(demand.keys) + f64::from(demand.record_size);
         let blocks = f64::from(demand.part.geometry.block_count);

@@ -3,9 +3,9 @@
 use super::Costs;
 use super::setting::Setting;
 
-/// What `SkimpyStash` costs with chains of `chain_len` (kss) records for each hash bucket. A lookup
-/// reads half a chain. An entry is written once. RAM holds five bytes for each bucket, a byte of
-/// filter for each record, and two pages.
+/// The costs of `SkimpyStash` with chains of `chain_len` (kss) records in each hash bucket. A
+/// lookup reads half a chain. An entry is written once. RAM holds five bytes for each bucket, a
+/// byte of a filter for each record, and two pages.
 pub fn costs(setting: &Setting, chain_len: u32) -> Costs {
     let (n, chain) = (f64::from(setting.keys), f64::from(chain_len));
     let pages = f64::from(setting.keys.div_ceil(setting.entries_per_page()));

@@ -77,7 +77,7 @@ impl Tree {
         Self::with(setting, method, buffers, (units, NodeCount::ChildPerGap))
     }
 
-    /// The same tree, with another reading of M or of Nn.
+    /// The same tree, with another interpretation of M or of Nn.
     pub fn with(
         setting: Setting,
         method: Method,
@@ -151,8 +151,8 @@ impl Tree {
         }
     }
 
-    /// IR of the B+tree, if a node that splits is read by one page read. This would be plausible,
-    /// but the paper prints half a node's units for each of the three methods.
+    /// IR of the B+tree, if a node that splits is read by a single page read. This would be
+    /// plausible, but for each of the three methods the paper prints half a node's units.
     pub fn insertion_reads_with_whole_nodes(&self) -> f64 {
         self.descents() + self.splits
     }
@@ -177,14 +177,14 @@ impl Tree {
         growing + 1.0 + f64::from(self.height - 1) * reads * rest
     }
 
-    /// W of BFTL1: the units that are written, and those of the nodes that split.
+    /// W of BFTL1: the units that insertions write, and those of nodes that split.
     fn logged(&self) -> f64 {
         EXPANSION * f64::from(self.setting.keys) / self.units_per_page
             + EXPANSION * self.splits / 2.0
     }
 
-    /// What W1 adds for BFTL2: the i-th compaction of a node writes its units again, and each
-    /// compaction before it added `alpha (C - 1)` of them. The paper prints "alpha C - 1", which
+    /// The pages that W1 adds for BFTL2. The i-th compaction of a node writes its units again, and
+    /// each earlier compaction added `alpha (C - 1)` of them. The paper prints "alpha C - 1", which
     /// differs by less than 0.1 %.
     fn compacted(&self, most: f64) -> f64 {
         let together = self.units_together;
@@ -198,7 +198,7 @@ impl Tree {
     }
 }
 
-/// Levels of a tree with this many keys if each node has `children` children.
+/// Number of levels of a tree with this many keys, if each node has `children` children.
 fn height(keys: f64, children: f64) -> i32 {
     let mut height = 1;
     while children.powi(height) < keys {

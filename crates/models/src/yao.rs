@@ -1,5 +1,5 @@
-//! Yao's formula: how many blocks a random choice of records hits (CACM 20(4), 1977; section
-//! 6.1.2).
+//! Yao's formula: the number of blocks that a random choice of records hits (CACM 20(4), 1977;
+//! section 6.1.2).
 
 use super::gamma::ln_gamma;
 

@@ -75,12 +75,12 @@ fn put_pbfilter(entries: &mut Entries) {
     );
 }
 
-/// f of the published filter, whose keys are first hashed to one of four buckets.
+/// f of the published filter, in which keys are first hashed to one of four buckets.
 pub(super) fn hashed_rate() -> f64 {
     bucketed_rate(2048, 128, 4, 7)
 }
 
-/// Readings of R1 and of the rounding of false positives, by name.
+/// Interpretations of R1, by name; below, those of the rounding of false positives.
 pub(super) const INITIALS: [(&str, Initial); 3] =
     [("prob", Initial::Probability), ("floor", Initial::Floor), ("ceil", Initial::Ceiling)];
 pub(super) const ROUNDINGS: [(&str, bool); 2] = [("ceil", true), ("none", false)];

@@ -1,5 +1,5 @@
-//! Fig. 12 (g) to (i): one to seven million records, and from which number on lookups cost more
-//! with `PBFilter` than with BFTL2.
+//! Fig. 12 (g) to (i): one to seven million records, and the number of records from which on a
+//! lookup costs more with `PBFilter` than with BFTL2.
 
 use super::Entries;
 use super::comparison::{BUFFERS, INITIALS, METHODS, ROUNDINGS, published};
@@ -11,7 +11,8 @@ use crate::tree::{Method, Tree};
 
 const MILLION: u32 = 1_000_000;
 
-/// Numbers of records at which both are compared. They lie around every crossing.
+/// Numbers of records at which both methods are compared. They are around every crossing of the
+/// curves.
 const CROSSINGS: [u32; 13] = [
     1_500_000, 2_000_000, 2_097_152, 2_200_000, 2_500_000, 2_550_000, 2_560_000, 3_500_000,
     4_150_000, 4_160_000, 4_190_000, 4_200_000, 4_220_000,
@@ -55,7 +56,8 @@ fn compacted_lookup(keys: u32) -> f64 {
     Tree::new(Setting::published(keys), Method::Compacted(5), BUFFERS).costs().r_pages
 }
 
-/// Where the two curves cross, for every reading of R, in steps of 10,000 records.
+/// The number of records at which the curves cross, for every interpretation of R, in steps of
+/// 10,000.
 fn put_crossings(entries: &mut Entries) {
     let generations = [
         ("floor(x)/2", Generations::HalfOfFloor),

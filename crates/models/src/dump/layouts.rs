@@ -35,7 +35,8 @@ pub(super) fn put(entries: &mut Entries) {
     put_reads(entries);
 }
 
-/// If M d is not a power of two, the layout decides which reading of the summary's pages is right.
+/// If M d is not a power of two, the simulated layout shows which count of the summary's pages is
+/// right.
 fn put_readings_of_pages(entries: &mut Entries, bits_per_key: u32, keys: u32) {
     let tuning = Tuning { bits_per_key, ..Tuning::PUBLISHED };
     let index = |pages| PbFilter::new(Setting::published(keys), tuning, pages);

@@ -1,7 +1,7 @@
 //! Every value of the model with a label, so that other programs can compare theirs.
 //!
 //! A label begins with the place in the paper: `fig12m/d=16/W`. Values are rounded to six decimals.
-//! If a printed formula can be read in several ways, each reading has its own label.
+//! If a printed formula can be interpreted in several ways, each interpretation has its own label.
 
 mod comparison;
 mod growth;
@@ -24,7 +24,7 @@ pub struct Entry {
     pub label: String,
     /// A number, or a boolean.
     pub value: Value,
-    /// What the paper says, or in what the reading differs.
+    /// What the paper says about the value, or how the interpretation differs from others.
     pub note: String,
 }
 
@@ -51,7 +51,7 @@ impl Entries {
         self.0.push(Entry { label: label.into(), value: rounded.into(), note: note.to_owned() });
     }
 
-    /// Add all fields of a struct, each by its own name.
+    /// Add all fields of a struct, each under its own name.
     fn put_fields(&mut self, place: &str, fields: &impl Serialize) {
         let value = serde_json::to_value(fields).expect("numbers have JSON values");
         let Value::Object(fields) = value else { unreachable!("fields have names") };
@@ -64,7 +64,7 @@ impl Entries {
         }
     }
 
-    /// Add a column of Table 5, by the paper's names.
+    /// Add a column of Table 5 under the paper's names.
     fn put_costs(&mut self, place: &str, costs: &Costs, note: &str) {
         for (name, value) in [
             ("R", costs.r_pages),

@@ -7,7 +7,7 @@ use crate::reading::{Rate, Reading, costs};
 use crate::setting::Setting;
 use crate::tree::{Method, NodeCount, Tree};
 
-/// Bits per key that Fig. 12 (l) and (m) show, and greater ones.
+/// The bits per key that Fig. 12 (l) and (m) show, and some higher numbers.
 pub(crate) const BITS_PER_KEY: [u32; 13] = [8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64];
 
 pub(super) fn put(entries: &mut Entries) {
@@ -15,8 +15,7 @@ pub(super) fn put(entries: &mut Entries) {
         let tree = Tree::new(Setting::published(KEYS), Method::Compacted(most), BUFFERS);
         let (costs, place) = (tree.costs(), format!("fig12f/C={most}"));
         entries.put(format!("{place}/W"), costs.w_pages);
-        // The text of the paper has it the other way round: OP = W and VP = 0. This follows Table
-        // 5.
+        // The paper's text says the opposite: OP = W and VP = 0. This follows Table 5.
         entries.put(format!("{place}/VP (Table 5)"), costs.vp_pages);
         entries.put(format!("{place}/OP (Table 5)"), costs.op_pages);
         entries.put(format!("{place}/R"), costs.r_pages);
@@ -75,7 +74,7 @@ fn put_stated(entries: &mut Entries) {
     entries.put_noted("prose/BFTL2 C=30 RAM", taken.ram_kb, "paper: 2728");
     let printed = tree(units, NodeCount::Printed);
     entries.put_noted("prose/BFTL2 C=30 RAM, Nn as printed", printed.ram_kb, "paper: 2728");
-    // The paper prints M as floor(Sp / ( + 5 Sr)): the size of the key is missing.
+    // The paper prints M as floor(Sp / ( + 5 Sr)), where the size of the key is missing.
     let without_key = setting.page_size / (5 * setting.pointer_size);
     let without_key = tree(without_key, NodeCount::ChildPerGap);
     entries.put("RAM/BFTL2 C=30 if M=Sp/(5*Sr)", without_key.ram_kb);
@@ -91,7 +90,8 @@ fn put_stated(entries: &mut Entries) {
     entries.put("RAM/PBF2 all sector granularity KB", by_sector(many));
 }
 
-/// Section 6.2 says that N = 5 million, d = 24 and k = 4 give R = 9. One of the readings does.
+/// Section 6.2 says that N = 5 million, d = 24 and k = 4 give R = 9. One of the interpretations
+/// does.
 fn put_large(entries: &mut Entries) {
     const LARGE: u32 = 5_000_000;
     let tuning = Tuning { bits_per_key: 24, hash_count: 4, ..Tuning::PUBLISHED };

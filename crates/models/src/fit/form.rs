@@ -1,5 +1,5 @@
-//! Forms: the sums that may describe a cost. Their terms stand for what the engine does: a
-//! constant, so much for each request, for each byte, for each page, and for each page beyond its
+//! Forms: sums of terms that may describe a cost. The terms correspond to the work of the engine: a
+//! constant, and costs for each request, each byte, each page, and each page beyond the engine's
 //! cache.
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl Form {
     /// All forms, the shortest first.
     pub const ALL: [Self; 4] = [Self::Requests, Self::Bytes, Self::Pages, Self::Spill];
 
-    /// The values of the terms for a number of requests of this record size.
+    /// The value of each term for a number of requests with this record size.
     pub fn terms(self, requests: f64, record_size: f64) -> Vec<f64> {
         let pages = requests * pages_of(record_size);
         let all = [1.0, requests, requests * record_size, pages, (pages - CACHE_PAGES).max(0.0)];

@@ -1,6 +1,6 @@
-//! Least squares by the normal equations: find the coefficients of a sum that come nearest to the
-//! measured values. Columns are first scaled to the same size, so that requests and bytes can be in
-//! the same sum.
+//! Least squares by the normal equations: finds the coefficients of a sum that come nearest to the
+//! measured values. Columns are first scaled to the same size, because requests and bytes differ by
+//! orders of magnitude.
 
 /// A smaller pivot means that the column is a combination of the others.
 const SINGULAR: f64 = 1e-10;
@@ -33,7 +33,7 @@ pub(super) fn solve(rows: &[Vec<f64>], values: &[f64], weights: &[f64]) -> Optio
     Some(solved.iter().zip(&scales).map(|(value, scale)| value / scale).collect())
 }
 
-/// Gauss-Jordan elimination with the largest pivot of each column.
+/// Gauss-Jordan elimination with the largest pivot in each column.
 fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let width = system.len();
     for column in 0..width {
@@ -46,7 +46,7 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
         system.swap(column, largest);
         let pivot = system[column].clone();
         for (place, line) in system.iter_mut().enumerate() {
-            // In this column, the pivot's own line becomes one and all other lines become zero.
+            // In this column, the line of the pivot gets a one, and all other lines get a zero.
             let wanted = if place == column { 1.0 } else { 0.0 };
             let factor = (line[column] - wanted) / pivot[column];
             for (cell, own) in line.iter_mut().zip(&pivot) {

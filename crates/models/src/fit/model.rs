@@ -15,8 +15,8 @@ use super::observation::{COSTS, Observation, Subject};
 const FOLDS: usize = 10;
 /// The fewest observations of a subject.
 const ROWS_MIN: usize = 6;
-/// Costs below this share of a subject's mean are weighted as if they had this share. Otherwise a
-/// run with almost no erases would have to be matched to a fraction of a block.
+/// Costs below this fraction of a subject's mean are weighted as if they were this large. Otherwise
+/// a run with almost no erases would have to be predicted to a fraction of a block.
 const WEIGHT_FLOOR: f64 = 0.05;
 
 /// The cost models of all subjects in a CSV file.
@@ -53,7 +53,7 @@ pub struct Model {
     pub record_sizes: [f64; 2],
 }
 
-/// What a workload is predicted to cost.
+/// The predicted costs of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     pub workload: String,
@@ -210,7 +210,7 @@ fn validate(form: Form, rows: &[&Observation], cost: usize) -> Option<[f64; 2]> 
 }
 
 impl Models {
-    /// What a workload costs on a stack, for each platform that has a model.
+    /// Predict the costs of a workload on a stack, for each platform that has a model.
     ///
     /// # Errors
     /// Fails if there is no model of it. The error suggests the nearest name.

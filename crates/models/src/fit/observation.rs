@@ -1,11 +1,11 @@
-//! Observations: the rows of a CSV of runs that a model is fitted to.
+//! Observations: the rows of a CSV of runs, to which a model is fitted.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// The costs that are modelled, by the names of their columns.
 pub const COSTS: [&str; 4] = ["time_ns", "page_reads", "page_programs", "block_erases"];
-/// The columns that say what was run.
+/// The columns with the parameters that a model distinguishes.
 const ASKED: [&str; 5] = ["workload", "on", "platform", "record_size", "requests"];
 
 /// The parameters and costs of a measured run.
@@ -20,7 +20,7 @@ pub struct Observation {
     pub costs: [f64; COSTS.len()],
 }
 
-/// What a model describes.
+/// The workload, stack and platform that a model is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Subject {
     pub workload: String,
@@ -56,7 +56,7 @@ pub enum ObservationError {
         /// Name of the column.
         column: String,
     },
-    /// Two runs were asked for in the same way, and cost different amounts.
+    /// Two runs have the same parameters but different costs.
     Alike {
         /// Line of the second one, counted from 1.
         line: u64,
@@ -133,10 +133,10 @@ pub fn read(text: &[u8]) -> Result<Vec<Observation>, ObservationError> {
     if rows.is_empty() { Err(ObservationError::Empty) } else { Ok(rows) }
 }
 
-/// The columns that tell what was run besides those that a model knows.
+/// Columns with parameters, in addition to those that a model distinguishes.
 const OTHERS: [&str; 1] = ["part"];
 
-/// What was run in the rows so far, to find rows that a model cannot tell apart.
+/// The parameters of the rows so far, to find rows that a model cannot distinguish.
 struct Seen {
     /// Columns of the subject.
     subject: Vec<usize>,
