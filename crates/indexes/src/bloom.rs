@@ -1,14 +1,15 @@
-//! A Bloom filter in RAM over hashes: may say "maybe" for an absent one, never "no" for a present.
+//! A Bloom filter in RAM over hashes. It may answer "maybe" for an absent hash, but never "no" for
+//! a present one.
 
 use flysch::store::places;
 
-/// The filter's bits; their memory is the caller's.
+/// A Bloom filter. The caller provides the memory of its bits.
 #[derive(Debug)]
 pub struct Bloom<'ram> {
     bits: &'ram mut [u8],
 }
 
-/// Bits set for a hash. Three are best at 4 to 5 bits a key.
+/// Number of bits that are set for each hash. Three are best with 4 to 5 bits for each key.
 const PROBES: u32 = 3;
 
 impl<'ram> Bloom<'ram> {
@@ -34,7 +35,7 @@ impl<'ram> Bloom<'ram> {
             .all(|bit| self.bits[bit / 8] & 1 << (bit % 8) != 0)
     }
 
-    /// The filter's memory, for another use; clear it afterwards.
+    /// The filter's memory, to be used for something else. Clear it afterwards.
     pub(crate) fn memory(&mut self) -> &mut [u8] {
         self.bits
     }
@@ -55,7 +56,7 @@ mod tests {
         (0..1600).for_each(|hash| bloom.insert(hash * 7919));
         assert!((0..1600).all(|hash| bloom.may_contain(hash * 7919)));
         let wrong = (0..10_000).filter(|hash| bloom.may_contain(hash * 7919 + 1)).count();
-        // 5.12 bits a key and three probes: (1 - e^(-3/5.12))^3 = 8.7 %.
+        // With 5.12 bits for each key and three probes: (1 - e^(-3/5.12))^3 = 8.7 %.
         assert!((700..1050).contains(&wrong), "{wrong} of 10,000");
         assert!(Bloom::new(&mut []).may_contain(5));
     }

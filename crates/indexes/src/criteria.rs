@@ -1,19 +1,20 @@
-//! Queries of several criteria, as a pipeline: section 5.2 of the `PBFilter` paper.
+//! Queries with several criteria, as a pipeline: section 5.2 of the `PBFilter` paper.
 //!
 //! ```text
 //! summary of the first equality ─▸ of the next, only where it agrees ─▸ bitmaps of the ranges, only
 //! of rows that are left ─▸ the key page of each equality, only where a bitmap has such a row ─▸ row
 //! ```
 //!
-//! The indexes have the same rows: row `n` is the `n`th key inserted and the `n`th value appended.
-//! Nothing is kept between two rows but what each index's own buffers hold, so RAM does not grow
-//! with the rows that meet a criterion.
+//! All indexes have the same rows: row `n` is the `n`th key inserted into one and the `n`th value
+//! appended to another. Between two rows, nothing is kept but the content of each index's own
+//! buffers. So RAM does not grow with the number of rows that meet a criterion.
 //!
-//! * All equality, predefined: an index over the attributes' concatenation is one lookup.
-//! * All equality, ad hoc: the most selective first; of the others' summaries only parts are read
-//!   in which it agrees. The same layout makes filter `n` of each speak of the same rows.
-//! * All ranges: [`BitmapIndex::lookup`](super::bitmap::BitmapIndex::lookup).
-//! * Mixed: [`select`] with both.
+//! - Equalities on predefined attributes: one lookup in an index over the concatenated attributes.
+//! - Equalities on any attributes: the most selective comes first. Of the other summaries, only the
+//!   parts are read in which the first one has matching filters. The indexes have the same layout,
+//!   so filter `n` of each covers the same rows.
+//! - Only ranges: [`BitmapIndex::lookup`](super::bitmap::BitmapIndex::lookup).
+//! - Equalities and ranges: [`select`].
 
 use core::ops::{ControlFlow, Range};
 
@@ -24,7 +25,7 @@ use super::bitmap::Criterion;
 use super::pbfilter::PbFilter;
 use crate::flash::{Flash, FlashError};
 
-/// One criterion of a query: the rows of this key.
+/// A criterion of equality: the rows with this key.
 #[derive(Debug)]
 pub struct Equal<'a, 'ram> {
     /// The index of the attribute.
@@ -32,16 +33,17 @@ pub struct Equal<'a, 'ram> {
     pub key: &'a [u8],
 }
 
-/// Give `visit` the rows that meet every criterion until it breaks: those of key pages ascending,
-/// then those still in RAM. The most selective equality should come first.
+/// Call `visit` with the rows that meet every criterion until it breaks: first rows whose key pages
+/// are on flash, in ascending order, then those in RAM. The most selective equality should come
+/// first.
 ///
-/// Cost: the first one's summary, as a lookup of an absent key; of each other summary the parts in
-/// which those before it agree; for each filter that all agree on the chunks that the ranges need,
-/// and where they leave a row, a page of keys of each equality.
+/// Cost: the summary of the first equality, as a lookup of an absent key reads it. Of each other
+/// summary, the parts in which all previous ones have matching filters. For each filter that
+/// matches in all of them, the chunks that the ranges need, and, if rows are left, a page of keys
+/// of each equality.
 ///
 /// # Panics
-/// Where there is no equality, or their indexes have keys of different sizes or different
-/// parameters.
+/// If there is no equality, or if the indexes differ in key size or other parameters.
 pub fn select<N: Nand, E: From<IndexError>>(
     flash: &mut Flash<'_, N>,
     equalities: &mut [Equal<'_, '_>],
@@ -76,7 +78,7 @@ pub fn select<N: Nand, E: From<IndexError>>(
     query.visit_rows(flash, open, &mut visit).map(drop)
 }
 
-/// The criteria under evaluation.
+/// A query that is being evaluated.
 struct Query<'q, 'equal, 'ram, 'range, 'bits> {
     first: &'q mut Equal<'equal, 'ram>,
     others: &'q mut [Equal<'equal, 'ram>],
@@ -84,7 +86,8 @@ struct Query<'q, 'equal, 'ram, 'range, 'bits> {
 }
 
 impl Query<'_, '_, '_, '_, '_> {
-    /// Leave the filters of a part on which all equalities agree; give the number of its filters.
+    /// Find the filters of a part that match in all equalities. Returns the number of filters in
+    /// the part.
     fn agree<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -101,7 +104,7 @@ impl Query<'_, '_, '_, '_, '_> {
         Ok(filters)
     }
 
-    /// Give the rows of a key page on flash, unless the ranges leave none of them.
+    /// Visit the rows of a key page on flash, unless the ranges exclude all of them.
     fn visit_page<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -115,7 +118,7 @@ impl Query<'_, '_, '_, '_, '_> {
         self.visit_rows(flash, page, visit)
     }
 
-    /// Whether each range has one of these rows.
+    /// Whether each range contains at least one of these rows.
     fn may_be_met<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -133,7 +136,7 @@ impl Query<'_, '_, '_, '_, '_> {
         Ok(true)
     }
 
-    /// Give the rows of a key page that meet all criteria.
+    /// Visit the rows of a key page that meet all criteria.
     fn visit_rows<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,

@@ -1,13 +1,13 @@
-//! What goes wrong with an index.
+//! The errors of an index.
 
 use core::fmt;
 
 use crate::flash::FlashError;
 
-/// Why parameters cannot be used, and what would be enough.
+/// Why parameters cannot be used, and which values could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// The caller's RAM does not hold what the parameters ask for.
+    /// The caller's RAM is too small for the parameters.
     RamTooSmall {
         /// Bytes that would be enough.
         needed: usize,
@@ -25,26 +25,26 @@ pub enum ConfigError {
     /// This parameter must be smaller.
     TooLarge {
         parameter: &'static str,
-        /// The largest value that works.
         max: u32,
         /// The value that was given.
         given: u32,
     },
-    /// A key has another length than the index was made for.
+    /// A key does not have the length that the index was made for.
     KeySize {
         /// Bytes of a key.
         needed: usize,
         /// Bytes that were given.
         given: usize,
     },
-    /// The chip does not allow to program pages in parts, or not often enough.
+    /// The chip does not allow programming pages in parts, or not often enough.
     PartialPrograms {
-        /// Programs a page has to take.
+        /// Number of programs of a page that these parameters need.
         needed: u32,
-        /// Programs the chip allows.
+        /// Number of programs of a page that the chip allows.
         allowed: u32,
     },
-    /// The chip wants its pages programmed in order, and these parameters go back to earlier ones.
+    /// The chip requires pages to be programmed in order, but these parameters go back to earlier
+    /// pages.
     ProgramOrder,
 }
 
@@ -54,12 +54,12 @@ pub enum IndexError {
     Flash(FlashError),
     /// The parameters cannot be used.
     Config(ConfigError),
-    /// There is no index of these areas on the chip, or its records are unreadable.
+    /// The chip has no index with these areas, or its records are unreadable.
     Missing,
 }
 
 impl ConfigError {
-    /// Refuse less RAM than is needed.
+    /// Refuse RAM that is smaller than `needed`.
     pub const fn check_ram(needed: usize, given: usize) -> Result<(), Self> {
         if given < needed { Err(Self::RamTooSmall { needed, given }) } else { Ok(()) }
     }

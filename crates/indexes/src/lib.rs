@@ -1,19 +1,20 @@
-//! Index structures on raw NAND flash, each alone on a chip, with which the engine's own index
-//! store is compared: `PBFilter` as published, hash-ordered runs with a log of their own, bitmap
-//! indexes, zone maps.
+//! Published index structures on raw NAND flash, each alone on a chip. The engine's own index store
+//! is compared with them: `PBFilter`, hash-ordered runs with a log of their own, bitmap indexes,
+//! and zone maps.
 //!
-//! They lie on a layout of their own: [`flash`] is the only module that calls the chip, and knows
+//! They have a layout of their own. [`flash`] is the only module that calls the chip; it handles
 //! free blocks, bad blocks, and tags in the OOB area. [`area`] makes append-only sequences of pages
-//! out of blocks. Every index is append-only on flash and leaves the last word to the record: a
-//! pointer that it gives may belong to another key of the same hash, never is one missing.
+//! out of blocks. Every index is append-only on flash. A pointer that it returns may belong to
+//! another key with the same hash, so the caller must check the record. But no pointer is ever
+//! missing.
 //!
 //! * [`pbfilter`]: Bloom-filter summaries of a key area, partitioned ever finer.
 //! * [`runs`]: hash-ordered runs, merged level by level.
 //! * [`bitmap`]: for attributes of few values, and for ranges of them.
 //! * [`zone`]: least and greatest key of each page, for keys that ascend.
 //!
-//! [`criteria`]: a query of several criteria is a pipeline of these, and nothing is kept in
-//! between. Nothing here allocates: RAM is given by the caller and counted to the byte.
+//! [`criteria`] executes a query with several criteria as a pipeline of these, without intermediate
+//! results. Nothing here allocates: the caller provides the RAM, which is counted to the byte.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(

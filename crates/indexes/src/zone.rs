@@ -5,7 +5,7 @@
 //! RAM       | least and greatest of each zone page, of pairs of them once RAM is short, …
 //! ```
 //!
-//! Where keys ascend a lookup costs one zone page and one page of records.
+//! If keys ascend, a lookup reads one zone page and one page of records.
 
 use core::ops::{ControlFlow, RangeInclusive};
 
@@ -22,16 +22,16 @@ const ZONE_SIZE: usize = 16;
 /// The parameters of a zone map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneConfig {
-    /// The area number that is the map's own.
+    /// The area number of the map. No other structure may use it.
     pub first_area: u8,
-    /// Zones kept in RAM: with one for each zone page a lookup reads one zone page.
+    /// Number of zones in RAM. If it is the number of zone pages, a lookup reads one zone page.
     pub summaries: u16,
-    /// Blocks the map may hold.
+    /// The most blocks that the map may use.
     pub blocks_max: u16,
 }
 
 impl ZoneConfig {
-    /// Bytes of RAM these parameters ask for, beside the map's own fields.
+    /// Bytes of RAM that these parameters need, in addition to the map's own fields.
     pub const fn ram_size(self, page_size: usize) -> usize {
         2 * page_size + self.summaries as usize * ZONE_SIZE + self.blocks_max as usize * 2
     }
@@ -40,17 +40,17 @@ impl ZoneConfig {
 #[derive(Debug)]
 pub struct ZoneMap<'ram> {
     areas: Areas<'ram>,
-    /// The zone page being filled.
+    /// The zone page that is being filled.
     page: &'ram mut [u8],
-    /// The zone page being read.
+    /// A buffer for the zone page that is being read.
     spare: &'ram mut [u8],
     summaries: &'ram mut [u8],
-    /// Zone pages that a summary covers.
+    /// Number of zone pages that a summary covers.
     span: u32,
     count: u32,
 }
 
-/// The least and greatest key of something; as it is on flash and in RAM.
+/// The least and the greatest key of a page, in the form in which they are on flash and in RAM.
 #[derive(Clone, Copy, Debug)]
 struct Zone {
     least: u64,
@@ -94,7 +94,7 @@ impl<'ram> ZoneMap<'ram> {
         Ok(map)
     }
 
-    /// Find a map again. Cost: each zone page is read.
+    /// Find an existing map. Cost: each zone page is read.
     pub fn mount<N: Nand>(
         flash: &mut Flash<'_, N>,
         config: ZoneConfig,
@@ -131,7 +131,8 @@ impl<'ram> ZoneMap<'ram> {
         Ok(Self { areas, page, spare, summaries, span: 1, count: 0 })
     }
 
-    /// Pages of records whose zones are on flash: after a mount, append those that came after.
+    /// Number of pages of records whose zones are on flash. After a mount, append the zones of all
+    /// later pages again.
     pub fn flushed(&self) -> u32 {
         self.count / self.per_page() * self.per_page()
     }
@@ -152,8 +153,8 @@ impl<'ram> ZoneMap<'ram> {
         Ok(())
     }
 
-    /// Give `visit` the pages of records that may hold a key of the range until it breaks. Cost:
-    /// a read of each zone page whose summary meets the range.
+    /// Call `visit` with the pages of records that may hold a key in the range, until it breaks.
+    /// Cost: a read of each zone page whose summary overlaps the range.
     pub fn lookup<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -190,7 +191,8 @@ impl<'ram> ZoneMap<'ram> {
         flash.read(place.ok_or(FlashError::Corrupt(PageAddr(page)))?, 0, self.spare)
     }
 
-    /// Join a zone to the summary of its zone page; where there is no room, join summaries first.
+    /// Add a zone to the summary of its zone page. If there is no room for a new summary, existing
+    /// ones are joined first.
     fn summarise(&mut self, page: u32, zone: Zone) {
         let room = self.summaries.len() / ZONE_SIZE;
         if page == 0 && self.count == 0 {

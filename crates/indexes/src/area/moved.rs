@@ -1,20 +1,21 @@
-//! Copying the pages of a block whose next page cannot be programmed.
+//! Copies the pages of a block whose next page cannot be programmed.
 
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::flash::{Flash, FlashError, Tag};
 
-/// What is copied of a block.
+/// Which pages of a block are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Its first pages, so many.
+    /// How many of its first pages are copied.
     pub(super) pages: u32,
-    /// One of them of which only so many bytes count: the program behind them failed.
+    /// A page that is only copied in part, because a program of its later sectors failed: its
+    /// number, and how many bytes are copied.
     pub(super) torn: Option<(u32, u32)>,
 }
 
-/// Copy pages of the first block to the second. Pages that cannot be read stay behind: whoever
-/// needs them finds them missing.
+/// Copy pages of the first block to the second. Pages that cannot be read are not copied; their
+/// readers will find them missing.
 pub(super) fn copy_pages<N: Nand>(
     flash: &mut Flash<'_, N>,
     (from, to): (BlockAddr, BlockAddr),

@@ -1,7 +1,8 @@
-//! Finding the blocks of areas at mount, from the tags of their first pages.
+//! Finds the blocks of areas at a mount, by the tags of their first pages.
 //!
-//! A block below the head of its area was let go, and may have been taken again since the head was
-//! recorded: blocks before the last gap are not needed either.
+//! A block below the head of its area was released. It may have been taken again since the head was
+//! recorded, so that the sequence of blocks has a gap. Blocks before the last gap are not needed
+//! either.
 
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
@@ -11,8 +12,8 @@ use super::table::{Areas, MISSING};
 use crate::flash::{Flash, FlashError, Tag};
 
 impl Areas<'_> {
-    /// Find the blocks of the areas that stood at `extents` when they were recorded, and how far
-    /// each has been programmed since. Cost: two OOB reads for each block that no one has claimed,
+    /// Find the blocks of the areas, which had these `extents` when they were recorded, and how far
+    /// each area has been programmed since. Cost: two OOB reads for each block that is not claimed,
     /// and one for each page of each area's last block.
     pub(crate) fn restore<N: Nand>(
         &mut self,
@@ -34,9 +35,9 @@ impl Areas<'_> {
         Ok(())
     }
 
-    /// Find the blocks of a single area from which nothing is let go, without unsound pages at its
-    /// end and without an unfinished group of `group` pages; give the pages that are left. Cost: as
-    /// [`Areas::restore`], and the pages that are cut off.
+    /// Find the blocks of a single area that never releases blocks. Unsound pages at its end are
+    /// cut off, and so is an unfinished group of `group` pages. Returns the number of pages that
+    /// are left. Cost: that of [`Areas::restore`], and a read of each page that is cut off.
     pub(crate) fn restore_groups<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -58,7 +59,7 @@ impl Areas<'_> {
         Ok(whole)
     }
 
-    /// The greatest block number below `limit` that an area has.
+    /// The highest block number below `limit` that the area has on flash. None if there is none.
     pub(crate) fn newest<N: Nand>(
         &self,
         flash: &mut Flash<'_, N>,
@@ -75,7 +76,7 @@ impl Areas<'_> {
         Ok(newest)
     }
 
-    /// Whether `block` is, or once was, this block of the area.
+    /// Whether `block` is this block of the area, or was in the past.
     pub(crate) fn is_block<N: Nand>(
         &self,
         flash: &mut Flash<'_, N>,
@@ -87,7 +88,7 @@ impl Areas<'_> {
         Ok(found.is_some_and(|(found, its, _)| found == area && its == number))
     }
 
-    /// Erase every block that carries one of the areas' numbers: whatever was there before.
+    /// Erase every block with a tag of one of these areas.
     pub(crate) fn wipe<N: Nand>(&self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         for block in free_blocks(flash) {
             if self.identify(flash, block)?.is_some() {
@@ -97,7 +98,8 @@ impl Areas<'_> {
         Ok(())
     }
 
-    /// Which area a block belongs to, its number there, and its first page's tag.
+    /// The area that a block belongs to, its number there, and the tag of its first page. None if
+    /// it belongs to none of them.
     fn identify<N: Nand>(
         &self,
         flash: &mut Flash<'_, N>,
@@ -164,8 +166,8 @@ impl Areas<'_> {
         self.extents[area].head += dropped as u32;
     }
 
-    /// Set the tail behind the last page that has a tag, and behind pages that interrupted programs
-    /// left without one.
+    /// Set the tail after the last page that has a tag, and after pages without a tag that
+    /// interrupted programs left.
     fn find_tail<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -191,7 +193,8 @@ impl Areas<'_> {
             }
         }
         used = used.max(tail);
-        // A mount skips a page that looks blank, so blank pages may lie between: never two.
+        // A mount skips a page that looks blank, so there may be a single blank page between
+        // others, but never two.
         let mut page = used;
         while page < (used + 2).min(first + per_block) {
             let place = self.locate(flash, area, page).expect("its block is listed");
@@ -205,7 +208,7 @@ impl Areas<'_> {
     }
 }
 
-/// Whether nothing was ever programmed to a page.
+/// Whether a page looks as if it was never programmed.
 fn is_blank<N: Nand>(
     flash: &mut Flash<'_, N>,
     page: PageAddr,
@@ -221,8 +224,8 @@ fn is_blank<N: Nand>(
     Ok(true)
 }
 
-/// Whether the second of two copies of a block should be believed rather than the first: the newer
-/// one, unless it was cut short.
+/// Whether the second of two copies of a block should be used instead of the first. This is the
+/// newer one, unless it is incomplete.
 fn is_better<N: Nand>(
     flash: &mut Flash<'_, N>,
     (known, other): (BlockAddr, BlockAddr),
@@ -237,7 +240,7 @@ fn is_better<N: Nand>(
     Ok(other_count > known_count || other_is_newer && other_count == known_count)
 }
 
-/// Pages of a block that hold what their tags say.
+/// Number of pages of a block whose data agrees with their tags.
 fn sound_pages<N: Nand>(
     flash: &mut Flash<'_, N>,
     block: BlockAddr,
@@ -251,7 +254,7 @@ fn sound_pages<N: Nand>(
     Ok(count)
 }
 
-/// Whether a page can be read and holds what its tag says. `spare` is a page or a sector.
+/// Whether a page can be read and its data agrees with its tag. `spare` is a page or a sector.
 pub(crate) fn is_sound<N: Nand>(
     flash: &mut Flash<'_, N>,
     page: PageAddr,

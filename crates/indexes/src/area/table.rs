@@ -6,7 +6,7 @@ use super::Extent;
 use super::moved::{Kept, copy_pages};
 use crate::flash::{Flash, FlashError, Tag};
 
-/// Areas a structure may have.
+/// The most areas that a structure may have.
 const AREAS_MAX: usize = 12;
 
 /// The areas of one structure, numbered from 0; on flash they are numbered from `first_id`.
@@ -17,29 +17,29 @@ pub struct Areas<'ram> {
     pub(super) first_id: u8,
     pub(super) count: u8,
     pub(super) extents: [Extent; AREAS_MAX],
-    /// Blocks listed of each area.
+    /// Number of blocks of each area.
     pub(super) lens: [u16; AREAS_MAX],
-    /// How often the block of each area's tail was moved.
+    /// How often the last block of each area was moved.
     pub(super) copies: [u8; AREAS_MAX],
 }
 
-/// An entry of the table while its block has not been found.
+/// The entry in the table for a block that has not been found.
 pub(super) const MISSING: u16 = 0xFFFF;
 
 impl<'ram> Areas<'ram> {
-    /// Make a table of `count` empty areas in `ram`, two bytes for each block.
+    /// Make a table of `count` empty areas in `ram`, which has two bytes for each block.
     pub(crate) fn new(ram: &'ram mut [u8], first_id: u8, count: u8) -> Self {
         assert!(usize::from(count) <= AREAS_MAX, "at most {AREAS_MAX} areas");
         let extents = [Extent::default(); AREAS_MAX];
         Self { blocks: ram, first_id, count, extents, lens: [0; AREAS_MAX], copies: [0; AREAS_MAX] }
     }
 
-    /// Where an area stands.
+    /// The first block and the next page of an area.
     pub(crate) const fn extent(&self, area: usize) -> Extent {
         self.extents[area]
     }
 
-    /// Blocks that all areas hold.
+    /// Number of blocks that all areas have together.
     pub(crate) fn block_count(&self) -> u32 {
         self.lens.iter().map(|&len| u32::from(len)).sum()
     }
@@ -50,7 +50,7 @@ impl<'ram> Areas<'ram> {
         tail / flash.geometry().pages_per_block >= head + u32::from(self.lens[area])
     }
 
-    /// The place of a logical page; none where its block was let go or never was.
+    /// The physical page of a logical page. None if its block was released or never existed.
     pub(crate) fn locate<N: Nand>(
         &self,
         flash: &Flash<'_, N>,
@@ -66,7 +66,7 @@ impl<'ram> Areas<'ram> {
         Some(PageAddr(flash.geometry().first_page(block).0 + page % per_block))
     }
 
-    /// The place of the page appended next; takes a block where the last one is full.
+    /// The physical page that is appended next. If the last block is full, a new one is taken.
     pub(crate) fn open<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -83,7 +83,7 @@ impl<'ram> Areas<'ram> {
         Ok(self.locate(flash, area, tail).expect("the tail's block was just listed"))
     }
 
-    /// Program the page [`Areas::open`] gave: `data` is a page or its first sector.
+    /// Program the page that [`Areas::open`] returned. `data` is the page or its first sector.
     pub(crate) fn program<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -98,15 +98,15 @@ impl<'ram> Areas<'ram> {
         flash.program(page, data, tag)
     }
 
-    /// Count the page that was programmed as appended.
+    /// Count the page that was programmed as appended. Returns its logical number.
     pub(crate) fn advance(&mut self, area: usize) -> u32 {
         let page = self.extents[area].tail;
         self.extents[area].tail += 1;
         page
     }
 
-    /// Append a page of data. A failed program moves the block's earlier pages with the help of
-    /// `spare`, a page, and tries again.
+    /// Append a page of data. If the program fails, the earlier pages of the block are moved to
+    /// another one, with the help of `spare`, a page, and the program is tried again.
     pub(crate) fn append<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -124,7 +124,7 @@ impl<'ram> Areas<'ram> {
         }
     }
 
-    /// Append `count` pages that are programmed later, in any order; give the first.
+    /// Append `count` pages that are programmed later, in any order. Returns the first.
     pub(crate) fn reserve<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -139,8 +139,9 @@ impl<'ram> Areas<'ram> {
         Ok(first)
     }
 
-    /// Program a sector of a reserved page; the first sector brings the tag. A failed program moves
-    /// the page's block with the help of `spare`, a sector, and tries again.
+    /// Program a sector of a reserved page. The first sector of a page carries the tag. If the
+    /// program fails, the block is moved with the help of `spare`, a sector, and the program is
+    /// tried again.
     pub(crate) fn write_sector<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -172,7 +173,7 @@ impl<'ram> Areas<'ram> {
         flash.program(page, data, Tag { area, copy: 0, logical, note, data_crc: 0 })
     }
 
-    /// Forget the pages from `tail` on, and erase their blocks so that they are not found again.
+    /// Remove the pages from `tail` on, and erase their blocks so that they are not found again.
     pub(crate) fn cut<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -182,7 +183,7 @@ impl<'ram> Areas<'ram> {
     ) -> Result<(), FlashError> {
         let per_block = flash.geometry().pages_per_block;
         if tail / per_block < self.extents[area].head {
-            // What was to stay is not there: no image of ours.
+            // A page that should remain does not exist, so the image is damaged.
             return Err(FlashError::Corrupt(PageAddr(tail)));
         }
         self.extents[area].tail = tail;
@@ -201,12 +202,12 @@ impl<'ram> Areas<'ram> {
         self.relocate(flash, area, false, spare)
     }
 
-    /// Take pages that were found at mount as not appended.
+    /// Remove pages that were found at a mount from the end of an area.
     pub(crate) const fn set_tail(&mut self, area: usize, tail: u32) {
         self.extents[area].tail = tail;
     }
 
-    /// Let go of every block whose pages all lie below `page`.
+    /// Release every block whose pages are all below `page`.
     pub(crate) fn trim<N: Nand>(&mut self, flash: &mut Flash<'_, N>, area: usize, page: u32) {
         let keep = page / flash.geometry().pages_per_block;
         while self.extents[area].head < keep && self.lens[area] > 0 {
@@ -221,7 +222,7 @@ impl<'ram> Areas<'ram> {
         }
     }
 
-    /// Skip a page that an interrupted program may have touched.
+    /// Skip a page that an interrupted program may have changed.
     pub(crate) fn skip<N: Nand>(&mut self, flash: &Flash<'_, N>, area: usize) {
         let Extent { tail, .. } = self.extents[area];
         if !tail.is_multiple_of(flash.geometry().pages_per_block) {
@@ -229,8 +230,8 @@ impl<'ram> Areas<'ram> {
         }
     }
 
-    /// Move the pages of the tail's block to a fresh one, so that the tail can be programmed.
-    /// `spare` is a page, or a sector where pages may be programmed in parts.
+    /// Move the pages of the last block to a new one, so that the next page can be programmed.
+    /// `spare` is a page, or a sector if pages may be programmed in parts.
     pub(crate) fn relocate<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -244,8 +245,8 @@ impl<'ram> Areas<'ram> {
         self.move_block(flash, (area, tail), Kept { pages, torn: None }, is_bad, spare)
     }
 
-    /// Move a block of which a page's program failed at `column`; `spare` is a sector. Sectors that
-    /// are not programmed yet stay so.
+    /// Move a block after a program of a page failed at `column`. Sectors that were not programmed
+    /// yet remain erased. `spare` is a sector.
     fn relocate_reserved<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -284,7 +285,7 @@ impl<'ram> Areas<'ram> {
         Ok(())
     }
 
-    /// Where an area's blocks begin in the table.
+    /// The index in the table at which an area's blocks begin.
     pub(super) fn start(&self, area: usize) -> usize {
         self.lens[..area].iter().map(|&len| usize::from(len)).sum()
     }

@@ -1,33 +1,33 @@
-//! Values as digits in a mixed base, digits as bitmaps.
+//! Values as digits in a mixed base, and digits as bitmaps.
 
-/// Digits a value may have.
+/// The most digits that a value may have.
 const DIGITS_MAX: usize = 8;
 
-/// The bases of a value's digits, the least significant first.
+/// The bases of a value's digits, least significant first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bases {
     bases: [u16; DIGITS_MAX],
     len: u8,
 }
 
-/// What a digit's bitmaps say.
+/// How a digit is represented by bitmaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Bitmap `j`: the digit is `j`. Best for equality.
+    /// The row's bit is set in bitmap `j` if the digit is `j`. Best for queries of equality.
     Equality,
-    /// Bitmap `j`: the digit is at most `j`; that of the greatest digit is left out. Best for
-    /// ranges.
+    /// The row's bit is set in bitmap `j` if the digit is at most `j`. The bitmap of the greatest
+    /// digit would be all ones and is left out. Best for ranges.
     Range,
 }
 
-/// A bitmap's place among a digit's.
+/// The index of a bitmap among those of a digit.
 pub(super) type Slot = u16;
 
 impl Bases {
-    /// The bases of the digits, the least significant first.
+    /// Bases of the digits, least significant first.
     ///
     /// # Panics
-    /// Where there are none or more than eight, or one is below 2.
+    /// If there are none or more than eight, or if one is below 2.
     pub fn new(bases: &[u16]) -> Self {
         assert!((1..=DIGITS_MAX).contains(&bases.len()), "one to {DIGITS_MAX} digits");
         assert!(bases.iter().all(|&base| base >= 2), "a digit has two values at least");
@@ -36,21 +36,21 @@ impl Bases {
         Self { bases: all, len: bases.len() as u8 }
     }
 
-    /// One digit: fewest bitmaps read, most kept.
+    /// One digit: a query reads the fewest bitmaps, but the most are stored.
     pub fn time_optimal(values: u16) -> Self {
         Self::new(&[values])
     }
 
-    /// Binary digits: fewest bitmaps kept, most read.
+    /// Binary digits: the fewest bitmaps are stored, but a query reads the most.
     ///
     /// # Panics
-    /// For more than 256 values.
+    /// If there are more than 256 values.
     pub fn space_optimal(values: u16) -> Self {
         let digits = values.next_power_of_two().ilog2().max(1) as usize;
         Self::new(&[2; 64][..digits])
     }
 
-    /// Two digits of about the same base: the knee between the two.
+    /// Two digits with about the same base, as a compromise.
     pub fn balanced(values: u16) -> Self {
         let root = values.isqrt();
         let root = if root * root < values { root + 1 } else { root };
@@ -61,12 +61,12 @@ impl Bases {
         &self.bases[..usize::from(self.len)]
     }
 
-    /// Bitmaps of all digits.
+    /// Number of bitmaps of all digits.
     pub fn bitmap_count(&self, encoding: Encoding) -> u32 {
         self.as_slice().iter().map(|&base| u32::from(slots(base, encoding))).sum()
     }
 
-    /// Each digit of a value: its first bitmap, its base, and the digit.
+    /// For each digit of a value: its first bitmap, its base, and the digit.
     pub(super) fn digits(
         self,
         value: u32,
@@ -83,7 +83,7 @@ impl Bases {
         })
     }
 
-    /// The greatest value that has these digits.
+    /// The greatest value that these digits can represent.
     pub(super) fn value_max(&self) -> u32 {
         let product = self.as_slice().iter().map(|&base| u64::from(base)).product::<u64>();
         u32::try_from(product - 1).unwrap_or(u32::MAX)

@@ -1,14 +1,16 @@
 //! Bitmap indexes: a bit for each row in each of a few bitmaps.
 //!
 //! Chan, Ioannidis: Bitmap index design and evaluation, SIGMOD 1998, as section 5.1 of the
-//! `PBFilter` paper uses it: a value is written as digits in a mixed base, each digit as bitmaps.
+//! `PBFilter` paper uses it. A value is split into digits of a mixed base, and each digit is
+//! represented by bitmaps.
 //!
 //! ```text
 //! group of rows | bitmap 0: chunk | bitmap 1: chunk | … |   a few whole pages
 //! ```
 //!
-//! Rows are appended to a buffer of one group, which goes to flash when it is full. A query reads
-//! the chunks it needs, group by group, and gives the rows at once: RAM does not grow with them.
+//! Rows are appended to a buffer for one group, which is written to flash when it is full. A query
+//! reads the chunks that it needs, group by group, and returns rows at once. So its RAM does not
+//! grow with the number of rows.
 
 mod component;
 mod query;
@@ -25,21 +27,21 @@ use crate::flash::Flash;
 /// The parameters of a bitmap index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitmapConfig {
-    /// The area number that is the index's own.
+    /// The area number of the index. No other structure may use it.
     pub first_area: u8,
-    /// The digits of a value.
+    /// The bases of a value's digits.
     pub bases: Bases,
-    /// What the bitmaps of a digit say.
+    /// How a digit is represented by bitmaps.
     pub encoding: Encoding,
-    /// Pages of a group: with more of them chunks are longer, and a query reads fewer.
+    /// Pages of a group. With more pages, chunks are longer, and a query makes fewer reads.
     pub group_pages: u8,
-    /// Blocks the index may hold.
+    /// The most blocks that the index may use.
     pub blocks_max: u16,
 }
 
 impl BitmapConfig {
-    /// Bytes of RAM these parameters ask for, beside the index's own fields: a group, three
-    /// chunks, a page, and the table of blocks.
+    /// Bytes of RAM that these parameters need, in addition to the index's own fields: a group,
+    /// three chunks, a page, and the table of blocks.
     pub fn ram_size(&self, page_size: usize) -> usize {
         let group = usize::from(self.group_pages) * page_size;
         group + 3 * self.chunk_size(page_size) + page_size + usize::from(self.blocks_max) * 2
@@ -56,15 +58,16 @@ impl BitmapConfig {
 pub struct BitmapIndex<'ram> {
     config: BitmapConfig,
     areas: Areas<'ram>,
-    /// The chunks of the group being filled.
+    /// The chunks of the group that is being filled.
     group: &'ram mut [u8],
-    /// The result, the bitmap being read, and one more digit's.
+    /// Three buffers of a chunk: the result of a query, the bitmap that is being read, and an
+    /// intermediate result.
     chunks: &'ram mut [u8],
     spare: &'ram mut [u8],
     chunk_size: usize,
     rows: u32,
-    /// The group and the values that the first chunk holds the result of, if it was read from
-    /// flash.
+    /// The group, and the least and greatest value, whose rows the first chunk holds. None if it
+    /// holds no result that was read from flash.
     evaluated: Option<(u32, u32, u32)>,
 }
 
@@ -80,7 +83,8 @@ impl<'ram> BitmapIndex<'ram> {
         Ok(index)
     }
 
-    /// Find an index again. Cost: two OOB reads for each free block, and the last pages.
+    /// Find an existing index. Cost: two OOB reads for each free block, and reads of the last
+    /// pages.
     pub fn mount<N: Nand>(
         flash: &mut Flash<'_, N>,
         config: BitmapConfig,
@@ -120,15 +124,15 @@ impl<'ram> BitmapIndex<'ram> {
         Ok(Self { config, areas, group, chunks, spare, chunk_size, rows: 0, evaluated: None })
     }
 
-    /// Rows on flash: after a mount, append those that came after.
+    /// Number of rows on flash. After a mount, append all later rows again.
     pub const fn flushed(&self) -> u32 {
         self.rows / self.rows_per_group() * self.rows_per_group()
     }
 
-    /// Add the value of the next row. Cost: the programs of a group, once it is full.
+    /// Append the value of the next row. Cost: the programs of a group, once it is full.
     ///
     /// # Panics
-    /// Where the value has more digits than the bases.
+    /// If the value cannot be represented with the bases.
     pub fn append<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,

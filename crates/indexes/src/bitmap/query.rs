@@ -1,4 +1,4 @@
-//! Queries: chunks combined by the rules of Chan and Ioannidis, group by group.
+//! Queries: bitmaps are combined by the rules of Chan and Ioannidis, group by group.
 
 use core::ops::{ControlFlow, RangeInclusive};
 
@@ -8,7 +8,7 @@ use super::{BitmapIndex, Encoding};
 use crate::IndexError;
 use crate::flash::{Flash, FlashError};
 
-/// One criterion of a query: the rows whose value is in the range.
+/// A criterion of a query: the rows whose value is in a range.
 #[derive(Debug)]
 pub struct Criterion<'a, 'ram> {
     /// The index of the attribute.
@@ -16,7 +16,7 @@ pub struct Criterion<'a, 'ram> {
     pub values: RangeInclusive<u32>,
 }
 
-/// How a bitmap is combined with what there is.
+/// How a bitmap is combined with the result so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Combine {
     And,
@@ -25,14 +25,14 @@ enum Combine {
 }
 
 impl BitmapIndex<'_> {
-    /// Give `visit` the rows that meet this criterion and all of `others`, ascending, until it
-    /// breaks. The indexes have the same rows and groups. Cost: for each group the chunks that
-    /// each criterion needs; none of the others' where no row is left.
+    /// Call `visit` with the rows that meet this criterion and all of `others`, ascending, until it
+    /// breaks. The indexes must have the same rows and groups. Cost: for each group the chunks that
+    /// each criterion needs, until no row is left.
     ///
-    /// With criteria of equality see [`select`](crate::criteria::select).
+    /// For queries with criteria of equality see [`select`](crate::criteria::select).
     ///
     /// # Panics
-    /// Where the indexes' groups differ.
+    /// If the indexes differ in their groups.
     pub fn lookup<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -44,7 +44,8 @@ impl BitmapIndex<'_> {
         assert!(others.iter().all(|other| other.index.chunk_size == size), "groups differ");
         for group in 0..self.rows.div_ceil(self.rows_per_group()) {
             self.evaluate(flash, group, values).map_err(IndexError::from)?;
-            // What others leave of the result is no answer to this criterion alone.
+            // The other criteria have removed rows from the result, so it cannot be used again for
+            // this criterion alone.
             self.evaluated = None;
             for other in &mut *others {
                 if self.chunks[..size].iter().all(|&byte| byte == 0) {
@@ -66,8 +67,8 @@ impl BitmapIndex<'_> {
         Ok(())
     }
 
-    /// Whether a row's value is in the range. Cost: the chunks of one group that the range needs;
-    /// nothing while rows of the same group are asked for.
+    /// Whether a row's value is in the range. Cost: the chunks of a group that the range needs;
+    /// nothing for further rows of the same group.
     pub fn holds<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -79,7 +80,7 @@ impl BitmapIndex<'_> {
         Ok(row < self.rows && self.chunks[bit as usize / 8] >> (bit % 8) & 1 != 0)
     }
 
-    /// Find a group's rows of the range: in the first chunk.
+    /// Compute which rows of a group are in the range. The result is in the first chunk.
     fn evaluate<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -106,7 +107,7 @@ impl BitmapIndex<'_> {
         Ok(())
     }
 
-    /// The rows of a range of several values.
+    /// Compute the rows of a range of several values.
     fn within<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -124,8 +125,8 @@ impl BitmapIndex<'_> {
         Ok(())
     }
 
-    /// The rows of at most `value`, from the least significant digit up: equal digits leave the
-    /// decision to those below, lower ones decide.
+    /// Compute the rows with at most `value`. Digits are examined from the least significant one
+    /// up: a lower digit decides, and an equal digit leaves the decision to the digits below it.
     fn at_most<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -176,7 +177,7 @@ impl BitmapIndex<'_> {
         Ok(())
     }
 
-    /// Read a bitmap's chunk and combine it with the result. Cost: one read, none where the group
+    /// Read a bitmap's chunk and combine it with the result. Cost: one read, or none if the group
     /// is still in RAM.
     fn take<N: Nand>(
         &mut self,

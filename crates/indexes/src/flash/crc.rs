@@ -1,4 +1,4 @@
-//! The checksum over short fields: CRC-16 (CCITT), by the nibble.
+//! The checksum of short fields: CRC-16 (CCITT), computed four bits at a time.
 
 /// The CRC-16 of `bytes`.
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {

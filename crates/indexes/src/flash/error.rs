@@ -1,4 +1,4 @@
-//! What goes wrong on flash.
+//! The errors of the flash layer.
 
 use core::fmt;
 
@@ -10,13 +10,13 @@ pub enum FlashError {
     PowerLost,
     /// A page has more bit errors than ECC corrects.
     Uncorrectable(PageAddr),
-    /// A page was read, but does not hold what it should.
+    /// The content of a page is not what it should be.
     Corrupt(PageAddr),
-    /// The chip reports that a page cannot be programmed; its block has to be given up.
+    /// The chip reports that a page cannot be programmed. Its block must no longer be used.
     ProgramFailed(PageAddr),
     /// No block is free.
     Full,
-    /// The table of blocks, sized by the caller, is full.
+    /// The table of blocks, whose size the caller decided, is full.
     TableFull,
 }
 
@@ -59,7 +59,8 @@ impl From<ProgramError> for FlashError {
     }
 }
 
-/// Tell a failed erase, which is answered here, from lost power, which is passed on.
+/// Whether an erase succeeded. A failed erase is handled by the caller; lost power is returned as
+/// an error.
 pub(super) fn is_erased(outcome: Result<(), EraseError>) -> Result<bool, FlashError> {
     match outcome {
         Ok(()) => Ok(true),

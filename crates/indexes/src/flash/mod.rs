@@ -1,8 +1,9 @@
-//! Flash: the one module that calls the chip. Free and bad blocks, tags, erasing ahead.
+//! Flash: the only module that calls the chip. It handles free and bad blocks, tags, and erasing in
+//! advance.
 //!
-//! 1. A block is erased when it is taken, never when it is let go: what an interrupted erase left
-//!    behind is never trusted, and a block that was let go can still be read until it is taken.
-//! 2. At mount every good block is free; each structure then claims its own.
+//! 1. A block is erased when it is taken, not when it is released. So the result of an interrupted
+//!    erase is never relied on, and a released block can be read until it is taken again.
+//! 2. At a mount every good block is free. Then each structure claims its own blocks.
 //! 3. Each page's first program carries a [`Tag`].
 
 mod crc;
@@ -23,22 +24,23 @@ pub struct Flash<'ram, N> {
     geometry: Geometry,
     /// A bit for each block that is in use or bad.
     taken: &'ram mut [u8],
-    /// Where the search for a free block goes on: blocks wear in turn.
+    /// Where the search for a free block continues. The search goes round, so that blocks wear
+    /// evenly.
     next: u32,
-    /// A block erased ahead of its use.
+    /// A block that was erased in advance.
     ready: Option<BlockAddr>,
 }
 
 impl<'ram, N: Nand> Flash<'ram, N> {
-    /// Bytes of RAM the table of blocks takes.
+    /// Bytes of RAM that the table of blocks needs.
     pub const fn ram_size(geometry: &Geometry) -> usize {
         geometry.block_count.div_ceil(8) as usize
     }
 
-    /// Look at every bad-block mark. Cost: one OOB read for each block.
+    /// Read all bad-block marks. Cost: one OOB read for each block.
     ///
     /// # Panics
-    /// Where `ram` is shorter than [`Flash::ram_size`].
+    /// If `ram` is shorter than [`Flash::ram_size`].
     pub fn mount(mut nand: N, ram: &'ram mut [u8]) -> Result<Self, FlashError> {
         let geometry = nand.geometry();
         assert!(ram.len() >= Self::ram_size(&geometry), "the table of blocks does not fit");
@@ -55,34 +57,34 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         &self.geometry
     }
 
-    /// The chip, to look at it.
+    /// The chip, for inspection.
     pub const fn nand(&self) -> &N {
         &self.nand
     }
 
-    /// The chip, to arrange its next fault.
+    /// The chip, for arming its next fault.
     pub const fn nand_mut(&mut self) -> &mut N {
         &mut self.nand
     }
 
-    /// Give the chip back.
+    /// Return the chip.
     pub fn into_nand(self) -> N {
         self.nand
     }
 
-    /// Blocks that can be taken.
+    /// Number of free blocks.
     pub fn free_count(&self) -> u32 {
         let blocks = 0..self.geometry.block_count;
         let free = blocks.filter(|&block| !self.is_taken(BlockAddr(block))).count() as u32;
         free + u32::from(self.ready.is_some())
     }
 
-    /// Whether a block is in use, bad, or erased ahead.
+    /// Whether a block is in use, bad, or erased in advance.
     pub fn is_taken(&self, block: BlockAddr) -> bool {
         self.taken[block.0 as usize / 8] & 1 << (block.0 % 8) != 0
     }
 
-    /// Take a block found at mount.
+    /// Mark a block as used that a structure found at a mount.
     pub(crate) fn claim(&mut self, block: BlockAddr) {
         assert!(!self.is_taken(block), "{block} belongs to two areas");
         self.mark(block, true);
@@ -91,23 +93,23 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         }
     }
 
-    /// Erase a free block, so that nothing on it is found again.
+    /// Erase a free block, so that its content is not found again.
     pub(crate) fn wipe(&mut self, block: BlockAddr) -> Result<(), FlashError> {
         if error::is_erased(self.nand.erase(block))? { Ok(()) } else { self.retire(block) }
     }
 
-    /// Let a block go. Nothing happens to its pages until it is taken again.
+    /// Release a block. Its pages do not change until it is taken again.
     pub(crate) fn release(&mut self, block: BlockAddr) {
         debug_assert!(self.is_taken(block), "{block} is let go twice");
         self.mark(block, false);
     }
 
-    /// Whether a block waits, erased.
+    /// Whether a block was erased in advance.
     pub const fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Erase a block ahead of its use. Cost: one erase, more only where erases fail.
+    /// Erase a block in advance. Cost: one erase, and one more for each erase that fails.
     pub fn prepare(&mut self) -> Result<(), FlashError> {
         if self.ready.is_none() {
             self.ready = Some(self.erase_next()?);
@@ -115,7 +117,7 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         Ok(())
     }
 
-    /// Take an erased block. Cost: nothing after [`Flash::prepare`], one erase otherwise.
+    /// Take an erased block. Cost: nothing after [`Flash::prepare`], otherwise one erase.
     pub(crate) fn take(&mut self) -> Result<BlockAddr, FlashError> {
         match self.ready.take() {
             Some(block) => Ok(block),
@@ -123,19 +125,19 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         }
     }
 
-    /// Give a block up for ever.
+    /// Never use a block again.
     pub(crate) fn retire(&mut self, block: BlockAddr) -> Result<(), FlashError> {
         self.mark(block, true);
         Ok(self.nand.mark_bad(block)?)
     }
 
-    /// Read part of a page: one array read.
+    /// Read a part of a page. Cost: one array read.
     pub fn read(&mut self, page: PageAddr, column: u32, out: &mut [u8]) -> Result<(), FlashError> {
         self.nand.read(page, column, out)?;
         Ok(())
     }
 
-    /// Read a page's tag: one OOB read. None where there is none, or none that can be read.
+    /// Read the tag of a page. None if the page has no valid tag. Cost: one OOB read.
     pub(crate) fn tag(&mut self, page: PageAddr) -> Result<Option<Tag>, FlashError> {
         let mut bytes = [0; TAG_SIZE];
         match self.read(page, self.geometry.page_size, &mut bytes) {
@@ -145,7 +147,7 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         }
     }
 
-    /// Program `data` at the start of a page, with its tag: one array program.
+    /// Program `data` at the start of a page, with its tag. Cost: one array program.
     pub(crate) fn program(
         &mut self,
         page: PageAddr,
@@ -156,7 +158,7 @@ impl<'ram, N: Nand> Flash<'ram, N> {
         Ok(self.nand.program(page, 0, data, &tag.emit())?)
     }
 
-    /// Program later sectors of a page that has its tag: one array program.
+    /// Program later sectors of a page, which has its tag already. Cost: one array program.
     pub(crate) fn program_part(
         &mut self,
         page: PageAddr,

@@ -1,4 +1,4 @@
-//! The tag: what the OOB area of a page says about it.
+//! The tag: the OOB bytes of a page, which say what the page is.
 //!
 //! ```text
 //! 0      1      2      3      4         8      16          20      22
@@ -13,18 +13,18 @@ use flysch::bytes::{array, crc32};
 
 use super::crc::crc16;
 
-/// What a page's OOB area holds.
+/// The content of a page's OOB area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The area the page belongs to.
+    /// The number of the area that the page belongs to.
     pub area: u8,
     /// How often the page's block was moved to another, modulo 256.
     pub copy: u8,
-    /// The page's number within its area, counted from the area's birth.
+    /// The page's logical number, counted from the beginning of its area.
     pub logical: u32,
-    /// What the structure above wants to know of the page.
+    /// Information for the structure that the page belongs to.
     pub note: u64,
-    /// Checksum of the data programmed with the tag.
+    /// Checksum of the data that was programmed together with the tag.
     pub data_crc: u32,
 }
 
@@ -44,7 +44,7 @@ mod field {
 }
 
 impl Tag {
-    /// Read a tag; none where the bytes are not one.
+    /// Parse a tag. None if the bytes are not a tag.
     pub fn parse(bytes: &[u8; TAG_SIZE]) -> Option<Self> {
         let crc = u16::from_le_bytes(array(&bytes[field::CRC]));
         if crc != crc16(&bytes[field::COVERED]) {
@@ -71,7 +71,7 @@ impl Tag {
         bytes
     }
 
-    /// Whether `data` is what was programmed with the tag.
+    /// Whether `data` is the data that was programmed together with the tag.
     pub fn covers(&self, data: &[u8]) -> bool {
         crc32(0, data) == self.data_crc
     }

@@ -1,4 +1,4 @@
-//! Parameters of a `PBFilter`, and the numbers that follow from them.
+//! The parameters of a `PBFilter`, and the numbers that are computed from them.
 
 use flysch_nand::Geometry;
 
@@ -9,58 +9,58 @@ use crate::flash::TAG_SIZE;
 /// How much of an L1 page a flush programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushUnit {
-    /// A sector: a page is programmed several times, and out of order.
+    /// A sector. A page is then programmed several times, and out of order.
     Sector,
-    /// A page: works on every chip, and takes a page of RAM for each L1 partition.
+    /// A page. This works on every chip, but needs a page of RAM for each L1 partition.
     Page,
 }
 
 /// The parameters of a `PBFilter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PbConfig {
-    /// The first of the three area numbers that are the index's own.
+    /// The first of the index's three area numbers. No other structure may use them.
     pub first_area: u8,
     /// Seed of the hash.
     pub seed: u32,
     /// Bytes of a key.
     pub key_size: u8,
-    /// Bytes of a pointer, at most 4; 0 where being there is all there is to know.
+    /// Bytes of a pointer, at most 4. 0 if it only matters whether a key is present.
     pub pointer_size: u8,
-    /// Bits of a Bloom filter for each key: the paper's d.
+    /// Bits of a Bloom filter for each key, called d in the paper.
     pub bits_per_key: u8,
-    /// Bits set for each key: the paper's k.
+    /// Bits that each key sets, called k in the paper.
     pub hash_count: u8,
-    /// Which bits they are.
+    /// How the bits of a key are chosen.
     pub placement: Placement,
-    /// L1 partitions: a multiple of the four hash buckets.
+    /// Number of L1 partitions. It must be a multiple of the four hash buckets.
     pub partitions: u8,
-    /// What a flush programs.
+    /// What a flush programs in each partition.
     pub flush: FlushUnit,
-    /// Blocks the index may hold.
+    /// The most blocks that the index may use.
     pub blocks_max: u16,
 }
 
-/// Buckets that a key is hashed to before its filter's bits are chosen: the paper's q.
+/// Number of buckets of a filter. A key sets bits in one of them only. Called q in the paper.
 pub(super) const BUCKETS: u32 = 4;
 
-/// Blocks that an index takes at least.
+/// The fewest blocks that an index needs.
 const BLOCKS_MIN: u16 = 4;
 
-/// The numbers that follow.
+/// The numbers that are computed from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) entry_size: usize,
     pub(super) keys_per_page: u32,
-    /// Keys that a filter covers.
+    /// Number of keys that a filter covers.
     pub(super) keys_per_filter: u32,
     pub(super) filter_bits: u32,
     pub(super) page_bits: u32,
     pub(super) sectors: u32,
     pub(super) partitions: u32,
-    /// Bytes a flush programs to each partition.
+    /// Bytes that a flush programs in each partition.
     pub(super) chunk_size: u32,
     pub(super) filters_per_flush: u32,
-    /// Flushes until L1 is full.
+    /// Number of flushes until L1 is full.
     pub(super) flushes_max: u32,
 }
 
@@ -78,7 +78,7 @@ impl Layout {
         Self {
             entry_size,
             keys_per_page,
-            // A filter covers whole key pages, as many as its bits allow.
+            // A filter covers as many whole key pages as its bits allow.
             keys_per_filter: filter_bits / bits / keys_per_page * keys_per_page,
             filter_bits,
             page_bits: geometry.page_size * 8,
@@ -94,22 +94,23 @@ impl Layout {
         self.sectors * self.partitions
     }
 
-    /// Filters that a full L1 holds.
+    /// Number of filters in a full L1.
     pub(super) const fn filters_per_step(&self) -> u32 {
         self.filters_per_flush * self.flushes_max
     }
 
-    /// Pages, which are partitions, of a set after `step` steps.
+    /// Number of pages of a set after `step` extensions. Each page is a partition.
     pub(super) const fn set_pages(&self, step: u32) -> u32 {
         if step == 0 { 0 } else { self.l1_pages() * step.next_power_of_two() }
     }
 
-    /// Bits of a filter in each partition of such a set.
+    /// Bits of each filter in one partition of such a set.
     pub(super) const fn set_width(&self, step: u32) -> u32 {
         self.filter_bits / self.set_pages(step)
     }
 
-    /// Steps after which a set is full: its partitions hold one bit of a page of filters.
+    /// Number of extensions until a set is full. Each partition then holds one bit of each of a
+    /// page of filters.
     pub(super) const fn steps_max(&self) -> u32 {
         self.filter_bits / self.l1_pages()
     }
@@ -133,7 +134,7 @@ impl PbConfig {
         config.with_blocks(keys, geometry)
     }
 
-    /// The same parameters with room for so many keys.
+    /// The same parameters with enough blocks for `keys` keys.
     pub fn with_room_for(self, keys: u32, geometry: &Geometry) -> Result<Self, ConfigError> {
         let config = Self { blocks_max: BLOCKS_MIN, ..self };
         config.check(geometry)?;
@@ -142,7 +143,8 @@ impl PbConfig {
 
     fn with_blocks(self, keys: u32, geometry: &Geometry) -> Self {
         let layout = Layout::new(&self, geometry);
-        // Key pages; full sets, a bit of a filter to each page; a set and its forerunner.
+        // Key pages; full sets, which have a page for each bit of a filter; a set and the one that
+        // it replaces.
         let pages = keys / layout.keys_per_page + 1;
         let filters = keys / layout.keys_per_filter.max(1) + 1;
         let lasting = filters / layout.page_bits * layout.filter_bits;
@@ -152,23 +154,23 @@ impl PbConfig {
         Self { blocks_max: u16::try_from(blocks).unwrap_or(u16::MAX), ..self }
     }
 
-    /// Bytes of RAM that these parameters ask for, beside the index's own fields: the page of
-    /// keys, the summary's buffer, the pages of an L1 partition, one of the old set, and the table
-    /// of blocks.
+    /// Bytes of RAM that these parameters need, in addition to the index's own fields: the page of
+    /// keys, the buffer of the summary, the pages of an L1 partition, a page of the old set, and
+    /// the table of blocks.
     pub fn ram_size(&self, geometry: &Geometry) -> usize {
         let page_size = geometry.page_size as usize;
         let pages = 2 + geometry.sectors_per_page as usize;
         pages * page_size + self.buffer_size(geometry) + usize::from(self.blocks_max) * 2
     }
 
-    /// Bytes of the summary's buffer.
+    /// Bytes of the buffer of the summary.
     pub(super) fn buffer_size(&self, geometry: &Geometry) -> usize {
         let layout = Layout::new(self, geometry);
         let buffer = layout.chunk_size * layout.partitions;
         buffer.max(geometry.page_size) as usize
     }
 
-    /// Refuse what cannot work, with what would.
+    /// Refuse parameters that cannot work. The error says which would.
     pub(super) fn check(&self, geometry: &Geometry) -> Result<Layout, ConfigError> {
         let entry_size = u32::from(self.key_size) + u32::from(self.pointer_size);
         let bounds = [
@@ -212,7 +214,8 @@ impl PbConfig {
                 return Err(ConfigError::TooSmall { parameter, min, given });
             }
         }
-        // A step's filters fill whole bytes, and L1 partitions are not finer than bits.
+        // The filters of a full L1 must fill whole bytes, and an L1 partition must have at least
+        // one bit of a filter.
         let parameter = "filters of a full L1";
         let (given, min) = (layout.filters_per_step(), 8);
         if given < min {

@@ -1,4 +1,4 @@
-//! The deletion area: pointers of records that are no more, with a summary like that of keys.
+//! The deletion area: the pointers of deleted records, with a summary like that of the keys.
 
 use core::ops::ControlFlow;
 
@@ -15,15 +15,16 @@ pub struct Deletions<'ram> {
 }
 
 impl<'ram> Deletions<'ram> {
-    /// The parameters of a deletion area like those of an index of keys.
+    /// The parameters of a deletion area for an index with the parameters `keys`.
     pub const fn config(keys: PbConfig) -> PbConfig {
         PbConfig { key_size: 4, pointer_size: 0, ..keys }
     }
 
-    /// Keep deletions in an empty index made with [`Deletions::config`], or one mounted again.
+    /// Use an empty index that was made with [`Deletions::config`], or such an index that was
+    /// mounted again.
     ///
     /// # Panics
-    /// Where the index was made with other sizes.
+    /// If the index has other sizes.
     pub fn new(pointers: PbFilter<'ram>) -> Self {
         let PbConfig { key_size, pointer_size, .. } = *pointers.config();
         assert_eq!((key_size, pointer_size), (4, 0), "the keys are pointers");
@@ -35,7 +36,7 @@ impl<'ram> Deletions<'ram> {
         &self.pointers
     }
 
-    /// Delete a record. Cost: as [`PbFilter::insert`].
+    /// Note that a record is deleted. Cost: that of [`PbFilter::insert`].
     pub fn delete<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -44,7 +45,7 @@ impl<'ram> Deletions<'ram> {
         self.pointers.insert(flash, &pointer.to_le_bytes(), 0)
     }
 
-    /// Whether a record was deleted. Cost: as [`PbFilter::lookup`] of an absent key, mostly.
+    /// Whether a record was deleted. Cost: mostly that of [`PbFilter::lookup`] for an absent key.
     pub fn contains<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,

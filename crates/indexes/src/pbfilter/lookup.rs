@@ -1,4 +1,5 @@
-//! Looking a key up: its bits in every set, then in L1; a page of keys for each filter that agrees.
+//! Lookups: find the filters that match a key in every set, in L1 and in the buffer, and read a
+//! page of keys for each match.
 
 use core::ops::{ControlFlow, Range};
 
@@ -12,20 +13,22 @@ use super::{PASSING, PbFilter, Set};
 use crate::IndexError;
 use crate::flash::{Flash, FlashError};
 
-/// Filters whose pages come next: those of a set, of L1 or of the buffer.
+/// A part of the summary: a set, L1 or the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// A set of so many steps that begins at this page of this area.
+    /// A set, and the area that it is in.
     Set(usize, Set),
     L1,
     Buffer,
 }
 
 impl PbFilter<'_> {
-    /// Give `visit` the pointers of a key until it breaks. Pointers of no other key are given.
+    /// Call `visit` with the pointers of a key until it breaks. Keys are compared, so pointers of
+    /// other keys are not returned.
     ///
-    /// Cost: for each set a page for each of the key's bits, up to a page of L1 for each of its
-    /// rounds and of the bits' partitions, and a page of keys for each filter that agrees.
+    /// Cost: for each set, a page for each bit of the key. For L1, up to a page for each of its
+    /// rounds and each partition with bits of the key. In addition, the pages of keys of each
+    /// filter that matches.
     pub fn lookup<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -58,7 +61,8 @@ impl PbFilter<'_> {
         Ok(())
     }
 
-    /// The first filter from `from` on that agrees, of so many.
+    /// The first matching filter from `from` on, of the `filters` filters of a part. None if there
+    /// is no more.
     fn next_match(&self, from: u32, filters: u32) -> Option<u32> {
         let mut filter = from;
         while filter < filters {
@@ -72,7 +76,7 @@ impl PbFilter<'_> {
         None
     }
 
-    /// Give the pointers that the pages of a filter have for the key.
+    /// Visit the key's pointers in the pages of keys that a filter covers.
     fn visit_pages<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -86,7 +90,7 @@ impl PbFilter<'_> {
         })
     }
 
-    /// Give the pointers that a page of keys has for the key.
+    /// Visit the key's pointers in one page of keys.
     fn visit_page<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -108,8 +112,8 @@ impl PbFilter<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Find the filters of a part that agree with the key: a bit for each, in the first page of
-    /// the page buffers. Give the number of filters of the part.
+    /// Find the filters of a part that match the key. The result is a bit for each filter, in the
+    /// first page buffer. Returns the number of filters in the part.
     pub(crate) fn match_filters<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -158,7 +162,8 @@ impl PbFilter<'_> {
         let (matches, rest) = self.pages.split_at_mut(page_size);
         let page = &mut rest[..page_size];
         matches.fill(0xFF);
-        // Ascending, so that bits of the same partition are met together.
+        // In ascending order, so that bits in the same partition come together and its page is read
+        // once.
         let mut loaded = None;
         for bit in bits.clone() {
             if loaded != Some(bit / width) {
@@ -207,7 +212,8 @@ impl PbFilter<'_> {
     }
 }
 
-/// Keep the bits that the row has too, a word at a time: a microcontroller has no wider registers.
+/// Keep only the bits that `row` has too. It works on words of 32 bits, as a microcontroller has no
+/// wider registers.
 fn intersect(matches: &mut [u8], row: &[u8]) {
     let (words, rest) = row.split_at(row.len() / 4 * 4);
     for (matched, word) in matches.chunks_exact_mut(4).zip(words.chunks_exact(4)) {

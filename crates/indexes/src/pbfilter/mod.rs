@@ -9,11 +9,12 @@
 //! L1 full    ─▸ a set: the filters so far, bit by bit, in s·p·2^j partitions of one page
 //! ```
 //!
-//! 1. Everything follows from the number of key pages: a mount reads the key pages behind the last
-//!    complete set again, and writes L1 anew.
-//! 2. A set is complete when its last page is on flash; only then its forerunner and L1 go.
-//! 3. Sets that are full stay for ever, in an area of their own; the others are let go first in,
-//!    first out, in whole blocks.
+//! 1. The whole state follows from the number of key pages. So a mount reads the key pages after
+//!    the last complete set again, and writes L1 again.
+//! 2. A set is complete when its last page is on flash. Only then, L1 and the set that it replaces
+//!    are released.
+//! 3. Full sets are kept for ever, in an area of their own. All other sets are released in the
+//!    order in which they were written, in whole blocks.
 
 mod config;
 mod deletions;
@@ -38,7 +39,7 @@ use crate::{ConfigError, IndexError};
 
 /// The area of key pages.
 const KEYS: usize = 0;
-/// The area of L1 and of sets that will be replaced.
+/// The area of L1 and of sets that will be replaced by larger ones.
 const PASSING: usize = 1;
 /// The area of full sets.
 const LASTING: usize = 2;
@@ -49,30 +50,30 @@ pub struct PbFilter<'ram> {
     config: PbConfig,
     layout: Layout,
     areas: Areas<'ram>,
-    /// The key page being filled.
+    /// The key page that is being filled.
     keys: &'ram mut [u8],
-    /// The summary's buffer; while a set is written, the page being made.
+    /// The buffer of the summary. While a set is written, the page of it that is being made.
     buffer: &'ram mut [u8],
-    /// A page for each of the pages of an L1 partition, and one for a page of the old set.
+    /// Buffers for the pages of an L1 partition, and one for a page of the old set.
     pages: &'ram mut [u8],
-    /// Keys so far.
+    /// Number of keys inserted so far.
     count: u32,
-    /// Filters in the buffer, the one being filled included.
+    /// Number of filters in the buffer, including the one that is being filled.
     filters: u32,
-    /// Flushes since the last set was written.
+    /// Number of flushes since the last set was written.
     flushes: u32,
-    /// Where L1 begins.
+    /// The first logical page of L1.
     l1: u32,
     /// The set that the next one replaces.
     set: Set,
-    /// Full sets.
+    /// Number of full sets.
     lasting: u32,
 }
 
-/// A set of partitions that is not full yet.
+/// A set of partitions: the filters so far, stored bit by bit. It is not full yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// How often it was extended; 0 while there is none.
+    /// How often the set was extended. 0 if there is no set.
     step: u32,
     /// Its first page.
     first: u32,
@@ -83,17 +84,17 @@ impl PbFilter<'_> {
         &self.config
     }
 
-    /// Keys so far, those in RAM included.
+    /// Number of keys inserted so far, including those in RAM.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Keys on flash: after a mount, repeat what came after them.
+    /// Number of keys on flash. After a mount, insert all later keys again.
     pub fn flushed(&self) -> u32 {
         self.count / self.layout.keys_per_page * self.layout.keys_per_page
     }
 
-    /// Pages on flash that are needed: key pages, what L1 holds so far, and sets.
+    /// Number of pages on flash that are needed: key pages, what L1 holds so far, and sets.
     pub fn page_count(&self) -> u32 {
         let l1_size = self.flushes * self.layout.chunk_size;
         let l1 = l1_size.div_ceil(self.layout.page_bits / 8) * self.layout.partitions;
@@ -101,8 +102,9 @@ impl PbFilter<'_> {
         self.count / self.layout.keys_per_page + l1 + sets
     }
 
-    /// Add a key and its pointer. Cost: nothing mostly; a program for each page of keys; a flush
-    /// of the summary for each buffer of filters; a new set, as large as it is, for each full L1.
+    /// Insert a key and its pointer. Cost: mostly nothing. In addition, a program for each full
+    /// page of keys, a flush of the summary for each full buffer of filters, and a new set for each
+    /// full L1.
     pub fn insert<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -135,7 +137,7 @@ impl PbFilter<'_> {
         Ok(())
     }
 
-    /// Set a key's bits in the filter of its number.
+    /// Set the key's bits in its filter in the buffer.
     fn summarise(&mut self, key: &[u8]) {
         let Layout { filter_bits, keys_per_filter, .. } = self.layout;
         if self.count.is_multiple_of(keys_per_filter) {
@@ -148,7 +150,7 @@ impl PbFilter<'_> {
         }
     }
 
-    /// Flush the buffer once its last filter is complete and its key pages are on flash.
+    /// Flush the buffer if its last filter is complete and the key pages are on flash.
     fn flush_if_full<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         let is_complete = self.count.is_multiple_of(self.layout.keys_per_filter);
         if self.filters < self.layout.filters_per_flush || !is_complete {

@@ -1,4 +1,4 @@
-//! Making a `PBFilter`, and finding it again from its pages alone.
+//! Creates a `PBFilter`, and finds an existing one from its pages alone.
 
 use flysch_nand::{Nand, PageAddr};
 
@@ -21,8 +21,8 @@ impl<'ram> PbFilter<'ram> {
         Ok(index)
     }
 
-    /// Find an index again. Cost: two OOB reads for each free block, one for each page of the last
-    /// set, and the keys that it does not cover: L1 is written anew.
+    /// Find an existing index. Cost: two OOB reads for each free block, one for each page of the
+    /// last set, and reads of the keys that the set does not cover, for which L1 is written again.
     pub fn mount<N: Nand>(
         flash: &mut Flash<'_, N>,
         config: PbConfig,
@@ -31,7 +31,7 @@ impl<'ram> PbFilter<'ram> {
         let mut index = Self::new(flash, config, ram)?;
         let mut extents = [Extent::default(); AREA_COUNT as usize];
         if let Some(newest) = index.areas.newest(flash, PASSING, u32::MAX)? {
-            // A set, its forerunner and L1 are all that can be needed.
+            // Of this area, a set, the one that it replaces and L1 are the most that can be needed.
             let pages = 2 * index.layout.filter_bits + 2 * index.layout.l1_pages();
             let blocks = pages / flash.geometry().pages_per_block + 2;
             extents[PASSING].head = (newest + 1).saturating_sub(blocks);
@@ -76,7 +76,7 @@ impl<'ram> PbFilter<'ram> {
         })
     }
 
-    /// Find the last complete set, and how many are full.
+    /// Find the last complete set, and the number of full sets.
     fn find_sets<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         let full = self.layout.filter_bits;
         let Extent { tail, .. } = self.areas.extent(LASTING);
@@ -108,7 +108,7 @@ impl<'ram> PbFilter<'ram> {
         Ok(())
     }
 
-    /// Find the key pages; drop a torn one. Give their number.
+    /// Find the key pages, without a torn one at the end. Returns their number.
     fn find_keys<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<u32, FlashError> {
         let page_size = flash.geometry().page_size as usize;
         let found = self.areas.extent(KEYS).tail;
@@ -125,7 +125,7 @@ impl<'ram> PbFilter<'ram> {
         Ok(tail)
     }
 
-    /// Summarise the key pages that no set covers.
+    /// Summarise the key pages that no set covers once more.
     fn summarise_again<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -135,7 +135,7 @@ impl<'ram> PbFilter<'ram> {
         let pages_per_step = self.layout.filters_per_step() * self.layout.keys_per_filter
             / self.layout.keys_per_page;
         if steps * pages_per_step > key_pages {
-            // The forerunner of the last full set, not taken again yet.
+            // This set was replaced by the last full set, but was not overwritten yet.
             self.set = Set::default();
             steps = self.lasting * self.layout.steps_max();
         }
@@ -143,7 +143,7 @@ impl<'ram> PbFilter<'ram> {
         let entry_size = self.layout.entry_size;
         let key_size = usize::from(self.config.key_size);
         for page in steps * pages_per_step..key_pages {
-            // The keys' own buffer is free: nothing is in it yet.
+            // The buffer of keys is still empty, so it can be used for this.
             read(flash, &self.areas, (KEYS, page), self.keys)?;
             for number in 0..self.layout.keys_per_page as usize {
                 let mut key = [0; 256];

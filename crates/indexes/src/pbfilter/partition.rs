@@ -1,4 +1,4 @@
-//! Flushing the summary to L1, and writing L1 and a set anew as a finer set.
+//! Flushes the summary to L1, and writes a new set with more partitions from L1 and the old set.
 
 use flysch_nand::{Nand, PageAddr};
 
@@ -8,7 +8,7 @@ use crate::area::Areas;
 use crate::flash::{Flash, FlashError};
 
 impl PbFilter<'_> {
-    /// Put a chunk of every filter in the buffer into each L1 partition.
+    /// Program a chunk of all filters in the buffer into each L1 partition.
     pub(super) fn flush_summary<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -44,7 +44,7 @@ impl PbFilter<'_> {
         Ok(())
     }
 
-    /// Write the next set from L1 and the last one. Cost: each of their pages is read once.
+    /// Write the next set from L1 and the previous set. Cost: each page of both is read once.
     pub(super) fn write_set<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -87,7 +87,7 @@ impl PbFilter<'_> {
         Ok(())
     }
 
-    /// Let go of what the newest set replaces.
+    /// Release what the newest set replaces.
     pub(super) fn trim<N: Nand>(&mut self, flash: &mut Flash<'_, N>) {
         let needed = if self.set.step == 0 { self.l1_or_tail() } else { self.set.first };
         self.areas.trim(flash, PASSING, needed);
@@ -98,12 +98,13 @@ impl PbFilter<'_> {
     }
 }
 
-/// The note of L1's pages.
+/// The note in the tags of L1's pages.
 pub(super) const L1_NOTE: u64 = 0;
-/// The note of a set's page: this, the step and the page's number.
+/// The bit that marks the note of a set's page. The note also has the step and the number of the
+/// page.
 pub(super) const SET_NOTE: u64 = 1 << 63;
 
-/// Collect the bits of one partition from all filters, filter by filter.
+/// Collect the bits of one partition from all filters in the buffer, filter by filter.
 fn gather(buffer: &[u8], layout: &Layout, partition: u32, filters: u32, chunk: &mut [u8]) {
     let width = (layout.filter_bits / layout.partitions / 8) as usize;
     chunk.fill(0);
@@ -123,7 +124,7 @@ pub(super) fn read<N: Nand>(
     flash.read(place.ok_or(FlashError::Corrupt(PageAddr(logical)))?, 0, page)
 }
 
-/// A page of the set being written.
+/// A page of the set that is being written.
 struct Child<'a> {
     layout: &'a Layout,
     step: u32,
@@ -131,7 +132,7 @@ struct Child<'a> {
 }
 
 impl Child<'_> {
-    /// Make the page from pages of the old set and of L1, and append it.
+    /// Make the page from a page of the old set and pages of L1, and append it.
     fn write<N: Nand>(
         &self,
         flash: &mut Flash<'_, N>,
@@ -173,7 +174,8 @@ impl Child<'_> {
         }
     }
 
-    /// Turn the chunks of L1, filter by filter, into rows, bit by bit.
+    /// Transpose the chunks of L1, which are ordered by filter, into rows, which are ordered by
+    /// bit.
     fn transpose_l1(&self, l1_pages: &[u8], target: &mut [u8]) {
         let layout = self.layout;
         let width = self.width();

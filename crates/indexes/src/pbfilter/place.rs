@@ -1,18 +1,18 @@
-//! Which bits of a filter a key sets: all in the bucket that the key hashes to.
+//! The bits of a filter that a key sets. All are in the bucket that the key hashes to.
 
 use core::ptr::fn_addr_eq;
 
 use super::config::{BUCKETS, PbConfig};
 use crate::hash::hash64;
 
-/// How a key is placed in a filter. The function is given the key, a seed and the bits of a bucket,
-/// a power of two; it fills the slice with places below that, and returns a number whose remainder
-/// is the bucket.
+/// Chooses the bits of a key. The function gets the key, a seed and the number of bits in a bucket,
+/// which is a power of two. It fills the slice with bit numbers below that. The remainder of the
+/// number that it returns is the bucket.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement(pub fn(&[u8], u32, u32, &mut [u32]) -> u32);
 
 impl Placement {
-    /// Slices of three hashes: as good as independent hashes, see [`hash64`].
+    /// The bits are slices of three hashes, which is as good as independent hashes, see [`hash64`].
     pub const SLICES: Self = Self(slices);
 }
 
@@ -24,7 +24,7 @@ impl PartialEq for Placement {
 
 impl Eq for Placement {}
 
-/// Most places of a key.
+/// The most bits that a key may set.
 pub(super) const PLACES_MAX: usize = 16;
 
 /// The bits that a key sets in a filter, ascending.

@@ -1,4 +1,4 @@
-//! Parameters of an index of runs: what they mean, what they cost in RAM, how to choose them.
+//! The parameters of an index of runs: their meaning, their need of RAM, and how to choose them.
 
 use flysch_nand::Geometry;
 
@@ -10,58 +10,61 @@ use crate::flash::TAG_SIZE;
 /// When the work of merging is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// At once: least work in all, but an insert may wait for a whole merge.
+    /// At once. This is the least work in total, but a single insert may wait for a whole merge.
     Synchronous,
-    /// A bounded piece at each insert.
+    /// A bounded part at each insert.
     Spread,
 }
 
-/// What is programmed at a time.
+/// How much is programmed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Whole pages: every chip allows it.
+    /// Whole pages, which every chip allows.
     Page,
-    /// Sectors, in order: the buffer is a sector, where the chip allows partial programs.
+    /// Sectors, in order. The buffer is then only a sector, but the chip must allow partial
+    /// programs.
     Sector,
 }
 
 /// The parameters of an index of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsConfig {
-    /// The first of the area numbers that are the index's own: five and one for each level.
+    /// The first of the index's area numbers: five, and one for each level. No other structure may
+    /// use them.
     pub first_area: u8,
-    /// Seed of the hash: different on each device, so that no one can prepare colliding keys.
+    /// Seed of the hash. It must be different on each device, so that nobody can prepare colliding
+    /// keys.
     pub seed: u32,
-    /// Bits of a hash. False reads of a record: keys / 2^bits for each probe.
+    /// Bits of a hash. For each probe, the number of wrong records read is keys / 2^bits.
     pub hash_bits: u8,
     /// Bits of a pointer.
     pub pointer_bits: u8,
     /// Levels below the recent runs, 1 to 6.
     pub levels: u8,
-    /// Bits more than log2 of the keys of a hash in the existence filter; 0 for no filter.
+    /// Existence filter: bits of a hash beyond log2 of the number of keys. 0 for no filter.
     pub filter_bits: u8,
-    /// Recent runs that are merged to one.
+    /// How many recent runs are merged into one.
     pub fan: u8,
-    /// Entries that may be recent before they are merged into the levels.
+    /// How many entries may be in recent runs before these are merged into the levels.
     pub recents_max: u32,
-    /// How full the units of merged runs are planned, per cent.
+    /// How full the units of merged runs are planned to be, percent.
     pub fill_percent: u8,
     /// Bytes of the memory table.
     pub memtable_size: usize,
-    /// Bytes of the Bloom filter over the recent runs; 0 for none.
+    /// Bytes of the Bloom filter for the recent runs. 0 for none.
     pub bloom_size: usize,
-    /// Bytes of the windows through which merges read.
+    /// Bytes of all windows through which merges read.
     pub window_size: usize,
-    /// Blocks the index may hold.
+    /// The most blocks that the index may use.
     pub blocks_max: u16,
-    /// Whether merges are done at once.
+    /// When merging is done.
     pub pace: Pace,
-    /// What is programmed at a time.
+    /// How much is programmed at a time.
     pub output: Output,
 }
 
 impl RunsConfig {
-    /// Choose parameters for up to `keys` keys in `ram` bytes, the levels among them.
+    /// Choose parameters for up to `keys` keys in `ram` bytes.
     pub fn for_keys(keys: u32, ram: usize, geometry: &Geometry) -> Result<Self, ConfigError> {
         let sectors = geometry.partial_programs >= geometry.sectors_per_page;
         let small = sectors && ram < 4 * geometry.page_size as usize;
@@ -69,7 +72,8 @@ impl RunsConfig {
         let mut config = Self {
             first_area: 16,
             seed: 0,
-            // An entry of six bytes, until false reads of records would be one in 64 probes.
+            // With 28 bits an entry has six bytes. With more keys, more than one probe in 64 would
+            // read a wrong record.
             hash_bits: if keys <= 1 << 22 { 28 } else { 32 },
             pointer_bits: 19,
             levels: 3,
@@ -88,7 +92,7 @@ impl RunsConfig {
         config.bloom_size = ram.saturating_sub(rest);
         let needed = rest + config.memtable_size / 4;
         ConfigError::check_ram(needed, ram)?;
-        // Between 4 and 5 bits of the Bloom filter for each recent key; RAM beyond that is left.
+        // Each recent key gets between 4 and 5 bits of the Bloom filter. Further RAM is not used.
         let recents = (config.bloom_size * 8 * 2 / 9) as u32;
         config.recents_max = recents.min(config.recents_ceiling());
         config.bloom_size = config.bloom_size.min(config.recents_max as usize);
@@ -97,15 +101,15 @@ impl RunsConfig {
         Ok(config)
     }
 
-    /// Blocks for `keys` entries of five bytes: twice over while the last level is merged, and the
-    /// partly filled ones of each area. No more than the chip has.
+    /// Number of blocks for `keys` entries of five bytes. It includes twice the last level, while
+    /// that is merged, and partly filled blocks of each area. At most the blocks of the chip.
     pub fn blocks_for(keys: u32, geometry: &Geometry) -> u16 {
         let bytes = u64::from(keys) * 5 * 10 / 8;
         let blocks = bytes / u64::from(geometry.block_size()) + 24;
         u16::try_from(blocks.min(u64::from(geometry.block_count))).unwrap_or(u16::MAX)
     }
 
-    /// Bytes of RAM that these parameters ask for, beside the index's own fields.
+    /// Bytes of RAM that these parameters need, in addition to the index's own fields.
     pub const fn ram_size(&self, geometry: &Geometry) -> usize {
         self.memtable_size
             + self.bloom_size
@@ -114,7 +118,7 @@ impl RunsConfig {
             + self.blocks_max as usize * 2
     }
 
-    /// Refuse what cannot work, with what would.
+    /// Refuse parameters that cannot work. The error says which would.
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
         let entry_bits = u32::from(self.hash_bits) + u32::from(self.pointer_bits) + 1;
         let bounds = [
@@ -169,20 +173,20 @@ impl RunsConfig {
         self.memtable_size as u32 / self.entry_size() as u32
     }
 
-    /// As many as the inputs of one merge take.
+    /// The most recent entries that the inputs of one merge can hold.
     const fn recents_ceiling(&self) -> u32 {
         let merged = INPUTS_MAX as u32 - self.levels as u32 - self.fan as u32 - 3;
         self.recents_floor() * self.fan as u32 * merged
     }
 }
 
-/// Inputs of a merge that each have a window where there are six levels.
+/// The most inputs of a merge for which the window has room, with six levels.
 const WINDOWS_MAX: usize = 18;
-/// Bytes of the least commit record that is of use.
+/// Bytes of the smallest useful commit record.
 const RECORD_MIN: u32 = 128 + 12 * RUN_SIZE as u32;
 const _: () = assert!(RUNS_MAX > INPUTS_MAX);
 
-/// Levels for which each is at most `growth` times the one above.
+/// Number of levels with which each is at most `growth` times as large as the one above.
 fn levels_for(keys: u32, recents: u32, growth: u64) -> u8 {
     let mut reach = u64::from(recents.max(1)) * growth;
     let mut levels = 1;

@@ -1,10 +1,10 @@
-//! Jobs: merges under way. A stroke of a job writes one page; what it needs to go on is in the
-//! pages it wrote.
+//! Jobs: merges in progress. Each step of a job writes one page. After a mount, it continues from
+//! the pages that it wrote.
 //!
-//! 1. The small job merges recent runs; the large one merges everything recent into a level, or
-//!    into the existence filter first.
-//! 2. Inputs stay until the job ends. Pages of a level that the output already holds are let go
-//!    earlier, once a commit record tells of the job.
+//! 1. The small job merges recent runs. The large job merges all recent runs into a level, or into
+//!    the existence filter before that.
+//! 2. Inputs are kept until the job ends. Only pages of a level that are already contained in the
+//!    output are released earlier, once a commit record names the job.
 
 use flysch_nand::Nand;
 
@@ -17,19 +17,19 @@ use super::writer::{Stroke, fill};
 use super::{LARGE, Runs, SMALL};
 use crate::flash::{Flash, FlashError};
 
-/// A merge under way.
+/// A merge in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Job {
-    /// The bit of [`Run::frozen`] that marks its inputs.
+    /// The bit in [`Run::frozen`] that marks the inputs of this job.
     pub(super) reader: u8,
-    /// What it has written so far.
+    /// The run that it writes.
     pub(super) out: Run,
-    /// The last entry it has given or dropped.
+    /// The last entry that it wrote or dropped. None at the beginning.
     pub(super) done: Option<u64>,
 }
 
 impl Runs<'_> {
-    /// Begin a job where one is due.
+    /// Begin a job if one is due. Returns whether one began.
     pub(super) fn start_due<N: Nand>(&mut self, flash: &Flash<'_, N>) -> bool {
         let fresh = |run: &&Run| run.is_recent() && run.is_free();
         let recent = self.table.as_slice().iter().filter(fresh);
@@ -74,7 +74,7 @@ impl Runs<'_> {
         self.jobs[SMALL] = Some(self.open_job(flash, BY_SMALL, MERGED));
     }
 
-    /// Mark everything recent, and the levels it will be merged with.
+    /// Mark all recent runs, and the levels that they will be merged with.
     fn freeze_recents(&mut self) {
         let target = target_level(self.table.as_slice(), &self.config, self.flushed);
         for run in self.table.iter_mut() {
@@ -89,15 +89,15 @@ impl Runs<'_> {
     fn start_large<N: Nand>(&mut self, flash: &Flash<'_, N>) {
         let place = LEVEL + self.large_target;
         let job = self.open_job(flash, BY_LARGE, place);
-        // The job ends when four fifths of the next recent entries have come.
+        // At this rate, the job ends when four fifths of the next recent entries were inserted.
         let pages = job.out.units / flash.geometry().sectors_per_page;
         self.rate = 256.max(pages.saturating_mul(320) / self.config.recents_max);
         self.jobs[LARGE] = Some(job);
         self.commit_due = true;
     }
 
-    /// Begin to merge the new hashes into the existence filter; all hashes, where there is none or
-    /// it has become too coarse.
+    /// Begin to merge the new hashes into the existence filter. If there is no filter, or if it has
+    /// too few hash bits, it is built from all hashes.
     fn start_filter<N: Nand>(&mut self, flash: &Flash<'_, N>) {
         let bits = self.filter_hash_bits();
         let old = self.table.as_slice().iter().find(|run| run.place == FILTER).copied();
@@ -116,7 +116,7 @@ impl Runs<'_> {
         self.commit_due = true;
     }
 
-    /// Hash bits of the existence filter at the present number of entries.
+    /// Number of hash bits that the existence filter should have for the present number of entries.
     fn filter_hash_bits(&self) -> u8 {
         let keys = self.flushed.max(1).next_power_of_two().ilog2() as u8;
         (keys + self.config.filter_bits).min(self.config.hash_bits)
@@ -145,13 +145,13 @@ impl Runs<'_> {
         Job { reader, out, done: None }
     }
 
-    /// Whether nothing can be older than what goes into `place`.
+    /// Whether no run is older than one at `place`.
     fn is_bottom(&self, place: u8) -> bool {
         place >= LEVEL
             && !self.table.as_slice().iter().any(|run| run.place > place && run.place >= LEVEL)
     }
 
-    /// Write the next pages of a job; end the job after its last.
+    /// Write the next pages of a job. The job ends after its last page.
     pub(super) fn stroke<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -227,7 +227,7 @@ impl Runs<'_> {
         outcome
     }
 
-    /// Put the output of a job in the place of its inputs.
+    /// Replace the inputs of a job by its output.
     fn finish(&mut self, slot: usize) {
         let Job { reader, mut out, .. } = self.jobs[slot].take().expect("a job is under way");
         let runs = self.table.as_slice();
@@ -249,7 +249,7 @@ impl Runs<'_> {
     }
 }
 
-/// Write one page of a run.
+/// Write one page of the output.
 fn write_page<N: Nand>(
     merge: &mut Merge<'_, '_, '_, N>,
     run: &mut Run,

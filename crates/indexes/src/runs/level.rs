@@ -1,13 +1,14 @@
-//! How far down a merge goes: the level whose capacity holds all that is above it.
+//! Chooses the target of a merge: the first level that is large enough for everything above it.
 
 use super::config::RunsConfig;
 use super::run::{LEVEL, Run};
 use flysch::store::log2;
 
-/// The level into which everything recent is merged, with all levels above it, after `keys` keys.
+/// The level into which all recent runs are merged, together with all levels above it, after `keys`
+/// insertions.
 ///
-/// With `k` levels level `i` holds up to `recents * (keys / recents)^((i + 1) / k)` entries, so
-/// that every level is the same factor larger than the one above, whatever the number of keys.
+/// With `k` levels, level `i` may hold up to `recents * (keys / recents)^((i + 1) / k)` entries. So
+/// every level is larger than the one above by the same factor, for any number of keys.
 pub(super) fn target_level(runs: &[Run], config: &RunsConfig, keys: u32) -> u8 {
     let recent = runs.iter().filter(|run| run.is_recent());
     let mut total: u32 = recent.map(|run| run.count).sum();

@@ -1,4 +1,4 @@
-//! The log: where commit records go, one after another.
+//! The log: commit records, one after another.
 
 use flysch_nand::{Geometry, Nand, PageAddr};
 
@@ -8,11 +8,12 @@ use super::record::{self, Head, record_size};
 use super::run::{LEVEL, LOG, RUNS_MAX};
 use crate::flash::{Flash, FlashError};
 
-/// Where the next commit record goes.
+/// The position for the next commit record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log {
     pub(super) sequence: u32,
-    /// The page of the last record and the sector behind it, where the rest can be programmed.
+    /// The page of the last record, and the next sector in it, if the rest of the page can be
+    /// programmed.
     open: Option<(PageAddr, u32)>,
     runs_max: usize,
 }
@@ -24,20 +25,20 @@ impl Log {
         Self { sequence: 0, open: None, runs_max: room.min(RUNS_MAX) }
     }
 
-    /// Runs that fit the table and a record.
+    /// Number of runs that fit in the table and in a record.
     pub(super) const fn runs_max(&self) -> usize {
         self.runs_max
     }
 }
 
-/// Areas of an index.
+/// Number of areas of an index.
 pub(super) fn area_count(config: &RunsConfig) -> usize {
     usize::from(LEVEL + config.levels)
 }
 
 impl Runs<'_> {
-    /// Put the state on flash, and let go of what it does not name. Cost: one program of a sector,
-    /// or of a page where pages cannot be programmed in parts.
+    /// Write a commit record of the state, and release all blocks that it does not name. Cost: one
+    /// program of a sector, or of a page if pages cannot be programmed in parts.
     pub(super) fn commit<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         self.log.sequence += 1;
         loop {
@@ -94,7 +95,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// Let go of every block that nothing needs any more.
+    /// Release every block that is no longer needed.
     fn trim<N: Nand>(&mut self, flash: &mut Flash<'_, N>) {
         for area in 0..area_count(&self.config) as u8 {
             let tail = self.areas.extent(usize::from(area)).tail;

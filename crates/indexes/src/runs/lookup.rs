@@ -1,4 +1,5 @@
-//! Looking a key up: the largest runs first, the recent ones only where the Bloom filter says so.
+//! Lookups: the largest runs are searched first. Recent runs are only searched if the Bloom filter
+//! has the hash.
 
 use core::ops::ControlFlow;
 
@@ -14,13 +15,13 @@ use crate::IndexError;
 use crate::flash::{Flash, FlashError};
 
 impl Runs<'_> {
-    /// Give `visit` the pointers of a key, and by chance of keys of the same hash, until it breaks.
-    /// Pointers that were taken back are not given.
+    /// Call `visit` with the pointers of a key until it breaks. Pointers of other keys with the
+    /// same hash may be among them; cancelled pointers are not.
     ///
-    /// Cost: one sector read for each level; none, or one for each recent run, as the Bloom filter
-    /// says; with the existence filter one in all for most absent keys. More only where a key has
-    /// so many pointers that they fill units. Where deletions are recent, each run newer than the
-    /// pointer's is read too if it holds any.
+    /// Cost: one sector read for each level. In addition, one for each recent run if the Bloom
+    /// filter has the hash. With the existence filter, one in total for most absent keys. It is
+    /// more only if a key has so many pointers that they fill units. If deletions are recent, each
+    /// newer run with anti-entries is read too for each pointer.
     pub fn lookup<N: Nand, E: From<IndexError>>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -94,13 +95,13 @@ impl Runs<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Whether the memory table holds this very entry.
+    /// Whether the memory table contains exactly this entry.
     fn holds(&self, entry: u64) -> bool {
         let place = self.memtable.find(entry);
         place < self.memtable.len() && self.memtable.entry(place) == entry
     }
 
-    /// Whether anything newer than the run at `place` takes the entry back.
+    /// Whether a run newer than the one at `place`, or the memory table, cancels the entry.
     fn is_cancelled<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -125,7 +126,8 @@ impl Runs<'_> {
         Ok(false)
     }
 
-    /// Whether the existence filter, where there is one, lets the hash pass.
+    /// Whether the levels may contain the hash: false only if the existence filter does not have
+    /// it.
     fn may_be_in_levels<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -159,8 +161,9 @@ impl Runs<'_> {
         Ok(None)
     }
 
-    /// The next entries of a hash that a run holds. Those that a job has moved to its output are
-    /// looked for there, once: with the oldest of its inputs.
+    /// Find the next entries of a hash in a run. If a job is merging the run, the entries up to the
+    /// job's `done` are already in its output. They are searched there, but only once: when the
+    /// oldest input of the job is searched.
     fn find<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -196,7 +199,7 @@ impl Runs<'_> {
     }
 }
 
-/// Whether a job moves the entries of a run to its output.
+/// Whether a job is merging the entries of a run into its output.
 fn moves(job: &Job, run: &Run) -> bool {
     run.frozen & job.reader != 0 && (job.reader != BY_FILTER || run.place == FILTER)
 }

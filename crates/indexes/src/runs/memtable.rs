@@ -1,6 +1,6 @@
-//! The memory table: the newest entries, sorted, in as few bytes each as they need.
+//! The memory table: the newest entries, sorted, each in as few bytes as an entry needs.
 
-/// Sorted entries; their memory is the caller's.
+/// Sorted entries. The caller provides the memory.
 #[derive(Debug)]
 pub(super) struct Memtable<'ram> {
     bytes: &'ram mut [u8],
@@ -33,7 +33,7 @@ impl<'ram> Memtable<'ram> {
         u64::from_le_bytes(word)
     }
 
-    /// The first place whose entry is at least `entry`.
+    /// The index of the first entry that is not less than `entry`.
     pub(super) fn find(&self, entry: u64) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {

@@ -1,7 +1,8 @@
-//! Merging runs: the least entry of several inputs, twins and cancelled pairs left out.
+//! Merges runs: returns the entries of several inputs in ascending order, without duplicates and
+//! without pairs of entry and anti-entry.
 //!
-//! Each input is read through a window of the shared buffer. A merge may be left at any entry and
-//! taken up again: entries up to `done` are skipped.
+//! Each input is read through a window of the shared buffer. A merge may be stopped at any entry
+//! and continued later: entries up to `done` are then skipped.
 
 use flysch_nand::Nand;
 
@@ -12,12 +13,12 @@ use super::writer::Source;
 use crate::area::Areas;
 use crate::flash::{Flash, FlashError};
 
-/// Inputs of a merge, at most.
+/// The most inputs of a merge.
 pub(super) const INPUTS_MAX: usize = 20;
 pub(super) const WINDOW_MIN: usize = 32;
 const _: () = assert!(WINDOW_MIN >= ENTRY_SIZE_MAX && WINDOW_MIN >= HEADER_SIZE);
 
-/// What all reads of runs need.
+/// What is needed to read a run.
 #[derive(Debug)]
 pub(super) struct Reading<'a, 'ram, 'flash, N> {
     pub(super) flash: &'a mut Flash<'flash, N>,
@@ -27,7 +28,7 @@ pub(super) struct Reading<'a, 'ram, 'flash, N> {
 }
 
 impl<N: Nand> Reading<'_, '_, '_, N> {
-    /// Read bytes of a unit: one array read.
+    /// Read bytes of a unit. Cost: one array read.
     pub(super) fn read(
         &mut self,
         run: &Run,
@@ -43,7 +44,7 @@ impl<N: Nand> Reading<'_, '_, '_, N> {
         self.flash.read(place, unit % per_page * self.unit_size + from as u32, out)
     }
 
-    /// The error for a unit that makes no sense.
+    /// The error for a unit that is invalid.
     pub(super) fn corrupt(&self, run: &Run, unit: u32) -> FlashError {
         let per_page = self.flash.geometry().page_size / self.unit_size;
         let page = run.first.wrapping_add(unit / per_page);
@@ -51,7 +52,7 @@ impl<N: Nand> Reading<'_, '_, '_, N> {
         FlashError::Corrupt(place.unwrap_or(flysch_nand::PageAddr(page)))
     }
 
-    /// The first unit at or after `unit` whose block has not been let go.
+    /// The first unit from `unit` on whose block was not released.
     pub(super) fn first_kept(&self, run: &Run, unit: u32) -> u32 {
         let geometry = self.flash.geometry();
         let head = self.areas.extent(usize::from(run.place)).head * geometry.pages_per_block;
@@ -60,7 +61,7 @@ impl<N: Nand> Reading<'_, '_, '_, N> {
     }
 }
 
-/// How the entries of the index become those of the existence filter: cut to fewer hash bits.
+/// Converts entries of the index to those of the existence filter: hashes with fewer bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Projection {
     pub(super) from: Shape,
@@ -77,24 +78,23 @@ impl Projection {
 struct Cursor {
     run: Run,
     unit: u32,
-    /// Where in the unit; none before its header is read.
+    /// The position within the unit. None before its header is read.
     reader: Option<UnitReader>,
-    /// The bytes of the unit that the window holds.
+    /// The offset in the unit at which the window begins.
     base: usize,
     len: usize,
     head: Option<u64>,
-    /// Where it stood before its head was read.
+    /// The position before the current entry was read.
     before: Position,
 }
 
-/// A place between two entries of an input.
+/// A position between two entries of an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     pub(super) unit: u32,
     pub(super) within: Option<UnitReader>,
 }
 
-/// A merge of inputs.
 pub(super) struct Merge<'a, 'ram, 'flash, N> {
     reading: Reading<'a, 'ram, 'flash, N>,
     cursors: [Cursor; INPUTS_MAX],
@@ -107,7 +107,8 @@ pub(super) struct Merge<'a, 'ram, 'flash, N> {
 }
 
 impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
-    /// Merge `inputs`, each from its unit `at` on, from behind entry `done`.
+    /// Merge the entries of `inputs` that are greater than `done`. Each input is read from its unit
+    /// `at` on.
     pub(super) fn open(
         reading: Reading<'a, 'ram, 'flash, N>,
         inputs: impl Iterator<Item = Run>,
@@ -125,19 +126,20 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         Self { reading, cursors, len, buffer, window, done, projection: None, drops_antis: false }
     }
 
-    /// Give entries of the existence filter.
+    /// Return entries of the existence filter instead.
     pub(super) fn project(mut self, projection: Option<Projection>) -> Self {
         self.projection = projection;
         self
     }
 
-    /// Leave out anti-entries whose entry is not among the inputs: there is none anywhere.
+    /// Leave out anti-entries without a matching entry in the inputs. Only use this if no older run
+    /// can contain the entry.
     pub(super) fn drop_antis(mut self, drops: bool) -> Self {
         self.drops_antis = drops;
         self
     }
 
-    /// Find each input's first entry.
+    /// Read the first entry of each input.
     pub(super) fn start(mut self) -> Result<Self, FlashError> {
         for place in 0..self.len {
             self.advance(place)?;
@@ -145,23 +147,23 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         Ok(self)
     }
 
-    /// The last entry that was given or dropped.
+    /// The last entry that was returned or dropped.
     pub(super) const fn done(&self) -> Option<u64> {
         self.done
     }
 
-    /// Where each input stands, its least entry not read yet.
+    /// The position in each input before its next entry.
     pub(super) fn positions(&self) -> [Position; INPUTS_MAX] {
         self.cursors.map(|cursor| cursor.before)
     }
 
-    /// Bits of a pointer, bytes of a unit and of a page.
+    /// Bits of a pointer, bytes of a unit, and bytes of a page.
     pub(super) fn layout(&self) -> (u8, usize, usize) {
         let page_size = self.reading.flash.geometry().page_size as usize;
         (self.reading.pointer_bits, self.reading.unit_size as usize, page_size)
     }
 
-    /// Program the next part of the output's tail page.
+    /// Program the next part of the output's last page.
     pub(super) fn program(
         &mut self,
         run: &Run,
@@ -177,12 +179,12 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         flash.program_part(page, column as u32, data)
     }
 
-    /// Count the output's tail page as written.
+    /// Count the output's last page as written.
     pub(super) fn advance_output(&mut self, run: &Run) {
         self.reading.areas.advance(usize::from(run.place));
     }
 
-    /// Let go of the blocks of levels whose entries all lie before these positions.
+    /// Release the blocks of levels whose entries are all before these positions.
     pub(super) fn trim(&mut self, reached: &[Position]) {
         let per_page = self.reading.flash.geometry().page_size / self.reading.unit_size;
         for (cursor, Position { unit, .. }) in self.cursors[..self.len].iter().zip(reached) {
@@ -195,7 +197,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         }
     }
 
-    /// Go to the next entry of an input that is behind `done`.
+    /// Read the next entry of an input that is greater than `done`.
     fn advance(&mut self, place: usize) -> Result<(), FlashError> {
         loop {
             let Cursor { unit, reader, .. } = self.cursors[place];
@@ -217,7 +219,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         }
     }
 
-    /// The next entry of an input as it is on flash.
+    /// The next entry of an input, as it is on flash. None at the end.
     fn read_entry(&mut self, place: usize) -> Result<Option<u64>, FlashError> {
         loop {
             let cursor = self.cursors[place];
@@ -254,7 +256,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         entry.map_err(|_| self.reading.corrupt(&cursor.run, cursor.unit))
     }
 
-    /// Fill an input's window from byte `base` of its unit on.
+    /// Fill the window of an input, from byte `base` of its unit on.
     fn load(&mut self, place: usize, base: usize) -> Result<(), FlashError> {
         let len = self.window.min(self.reading.unit_size as usize - base);
         let window = &mut self.buffer[place * self.window..][..len];
@@ -271,7 +273,7 @@ impl<'a, 'ram, 'flash, N: Nand> Merge<'a, 'ram, 'flash, N> {
         self.cursors[..self.len].iter().filter_map(|cursor| cursor.head).min()
     }
 
-    /// Go past `entry` in every input that stands at it.
+    /// Skip `entry` in every input that has it next.
     fn pass(&mut self, entry: u64) -> Result<(), FlashError> {
         self.done = Some(entry);
         for place in 0..self.len {

@@ -5,15 +5,17 @@
 //!              (guarded by one Bloom filter in RAM)             [existence filter]
 //! ```
 //!
-//! A hash's place in a run follows from the hash: unit `hash * units / 2^hash_bits`. A probe reads
-//! one unit, no directory is kept. Keys are not stored: the record has the last word.
+//! The unit of a run in which a hash is found follows from the hash: `hash * units / 2^hash_bits`.
+//! So a probe reads one unit, and no directory is needed. Keys are not stored; the caller must
+//! check the record.
 //!
-//! 1. Entries ascend within a run; the same entry is in one place only.
-//! 2. Age falls from the last level to the memory table; a job reads a contiguous stretch of ages.
+//! 1. Entries ascend within a run. Each entry is in one run only.
+//! 2. Runs are ordered by age, from the last level to the memory table. The inputs of a job are
+//!    neighbours in this order.
 //! 3. What a commit record names stays readable until the next record is on flash. Recent runs and
-//!    the output of a job name themselves.
-//! 4. A mount leads to the state after some number of flushes; what came later is inserted again:
-//!    [`Runs::flushed`] says from where on.
+//!    the output of a job are found by the tags of their own pages.
+//! 4. A mount restores the state after some number of insertions and deletions, which
+//!    [`Runs::flushed`] returns. Later ones must be repeated.
 
 mod config;
 mod entry;
@@ -48,7 +50,8 @@ use crate::bloom::Bloom;
 use crate::flash::{Flash, FlashError};
 use crate::hash::hash64;
 
-/// Units of a run that the Bloom filter learns at a time: as much time as a page of a merge takes.
+/// How many units of a run are added to the Bloom filter at a time. This takes as much time as
+/// merging a page.
 const LEARNT_MAX: u32 = 16;
 /// The slot of the job that merges recent runs.
 const SMALL: usize = 0;
@@ -62,32 +65,34 @@ pub struct Runs<'ram> {
     areas: Areas<'ram>,
     memtable: Memtable<'ram>,
     bloom: Bloom<'ram>,
-    /// Whether the Bloom filter knows everything recent; otherwise it is not asked.
+    /// Whether the Bloom filter contains all recent hashes. Otherwise it is not used.
     bloom_is_sound: bool,
-    /// The page or sector being written; between two operations the unit being read.
+    /// The page or sector that is being written. Between two operations, the unit that is being
+    /// read.
     out: &'ram mut [u8],
     /// The windows of merges.
     window: &'ram mut [u8],
     table: RunTable,
     jobs: [Option<Job>; 2],
     log: Log,
-    /// Insertions and deletions so far.
+    /// Number of insertions and deletions so far.
     count: u32,
-    /// Those of them that are on flash.
+    /// How many of these are on flash.
     flushed: u32,
-    /// The level that the large job goes to.
+    /// The level that the large job merges into.
     large_target: u8,
-    /// Whether the state has changed in a way that only a commit record tells.
+    /// Whether the state has changed in a way that only a commit record stores.
     commit_due: bool,
-    /// Pieces of work for each insertion, in 1/256ths, and those owed.
+    /// Steps of work for each insertion, in 1/256ths; below, the steps that are due.
     rate: u32,
     owed: u32,
-    /// The recent run that is being added to the Bloom filter: its first page, and its next unit.
+    /// The recent run that is being added to the Bloom filter: its first page, and the next unit to
+    /// add.
     learning: Option<(u32, u32)>,
 }
 
 impl Runs<'_> {
-    /// Insertions and deletions that are on flash: after a mount, repeat what came after them.
+    /// Number of insertions and deletions that are on flash. After a mount, repeat all later ones.
     pub const fn flushed(&self) -> u32 {
         self.flushed
     }
@@ -96,27 +101,27 @@ impl Runs<'_> {
         &self.config
     }
 
-    /// Pages of flash that runs hold.
+    /// Number of flash pages that runs take.
     pub fn page_count(&self, geometry: &flysch_nand::Geometry) -> u32 {
         let per_page = geometry.sectors_per_page;
         self.table.as_slice().iter().map(|run| run.used.div_ceil(per_page)).sum()
     }
 
-    /// Blocks of flash that the index holds.
+    /// Number of flash blocks that the index uses.
     pub fn block_count(&self) -> u32 {
         self.areas.block_count()
     }
 
-    /// The hash of a key: records of equal hash are told apart by reading them.
+    /// The hash of a key. Keys with equal hashes are distinguished by reading their records.
     pub fn hash(&self, key: &[u8]) -> u32 {
         (hash64(key, self.config.seed) as u32) >> (32 - self.config.hash_bits)
     }
 
-    /// Add a key's pointer. Cost when spread: at most one of a page's program, a page's worth of
-    /// merging, or an erase.
+    /// Insert a key's pointer. Cost, if merging is spread: at most the program of a page, the
+    /// merging of a page, or an erase.
     ///
     /// # Panics
-    /// Where the pointer has more bits than configured.
+    /// If the pointer has more bits than configured.
     pub fn insert<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -127,8 +132,9 @@ impl Runs<'_> {
         self.put(flash, entry)
     }
 
-    /// Take a key's pointer back. The pair was inserted, and never will be again; where pointers
-    /// name pages, no other record of the page has the same [`Runs::hash`]. Cost: as an insert.
+    /// Cancel a key's pointer. The pair must have been inserted, and must never be inserted again.
+    /// If pointers name pages, no other record of the page may have the same [`Runs::hash`]. Cost:
+    /// that of an insert.
     pub fn delete<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -139,7 +145,7 @@ impl Runs<'_> {
         self.put(flash, entry)
     }
 
-    /// Put everything on flash.
+    /// Write everything to flash.
     pub fn flush<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), IndexError> {
         if self.memtable.len() > 0 {
             self.flush_memtable(flash)?;
@@ -147,7 +153,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// Finish the jobs under way.
+    /// Finish all jobs.
     pub fn settle<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), IndexError> {
         while self.work(flash, u32::MAX)? {}
         Ok(())
@@ -185,13 +191,14 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// Whether the work that was put off has to be done before more can be recent.
+    /// Whether delayed work must be done before more entries can be recent.
     fn is_crowded(&self) -> bool {
         self.table.as_slice().len() + 3 >= self.log.runs_max()
     }
 
-    /// Whether it is time to merge what was merged before: the table has to hold the levels, what
-    /// is being merged into them, and what comes meanwhile.
+    /// Whether the table of runs is filling up, so that runs that were merged before must be merged
+    /// again. It needs room for the levels, for what is being merged into them, and for runs that
+    /// are flushed in the meantime.
     fn is_filling(&self) -> bool {
         let runs = self.table.as_slice();
         let fresh = runs.iter().filter(|run| run.is_recent() && run.is_free()).count();
@@ -200,7 +207,7 @@ impl Runs<'_> {
         runs.len().max(lasting + fresh + 1) + coming + 2 >= self.log.runs_max()
     }
 
-    /// Do one bounded piece of the work that is due; say whether there was any.
+    /// Do one bounded step of the work that is due. Returns whether there was any.
     fn work<N: Nand>(&mut self, flash: &mut Flash<'_, N>, pages: u32) -> Result<bool, FlashError> {
         if !flash.is_ready() && self.config.pace == Pace::Spread {
             flash.prepare()?;
@@ -277,7 +284,7 @@ impl Runs<'_> {
         Ok(())
     }
 
-    /// Begin to learn anew what is recent.
+    /// Clear the Bloom filter and begin to add all recent runs again.
     fn begin_bloom(&mut self) {
         self.bloom.clear();
         self.bloom_is_sound = false;
@@ -288,8 +295,7 @@ impl Runs<'_> {
         self.table.iter_mut().for_each(|run| run.frozen &= !IN_BLOOM);
     }
 
-    /// Add units of a recent run to the Bloom filter. Cost: a read of each, and at most
-    /// [`LEARNT_MAX`].
+    /// Add units of a recent run to the Bloom filter. Cost: a read of each, at most [`LEARNT_MAX`].
     fn extend_bloom<N: Nand>(&mut self, flash: &mut Flash<'_, N>) -> Result<(), FlashError> {
         let unread = |run: &&mut Run| run.is_recent() && run.frozen & (IN_BLOOM | BY_SMALL) == 0;
         let reads_it = self.jobs[SMALL].is_some();
@@ -328,7 +334,7 @@ impl Runs<'_> {
     }
 }
 
-/// The memory table's entries, cancelled pairs and twins left out.
+/// The memory table's entries, without duplicates and cancelled pairs.
 struct MemorySource<'a, 'ram> {
     memtable: &'a Memtable<'ram>,
     place: usize,
@@ -361,12 +367,12 @@ impl Source for MemorySource<'_, '_> {
     }
 }
 
-/// What the tag of a recent run's page says of the run.
+/// The note in the tag of a recent run's page, which describes the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FlushNote {
-    /// Insertions and deletions that are on flash with this run.
+    /// Number of insertions and deletions that are on flash with this run.
     flushed: u32,
-    /// Entries of the run.
+    /// Number of entries of the run.
     count: u16,
     has_antis: bool,
     /// The page's number within the run.
@@ -391,7 +397,7 @@ impl FlushNote {
         }
     }
 
-    /// The run as it is before its first unit. Its units fill whole pages.
+    /// The run before its first unit is written. Its units fill whole pages.
     fn plan(self, config: &RunsConfig, geometry: &flysch_nand::Geometry) -> Run {
         let RunsConfig { hash_bits, pointer_bits, .. } = *config;
         let shape = Shape { hash_bits, pointer_bits, rice: 0, has_antis: self.has_antis };
@@ -406,5 +412,6 @@ impl FlushNote {
     }
 }
 
-/// A memory table that nearly fills a page may spill within it.
+/// How full the units of a flushed memory table are planned to be. It is below 100, so that an
+/// entry that does not fit in its unit still fits in the page.
 const FLUSH_FILL_PERCENT: u32 = 97;

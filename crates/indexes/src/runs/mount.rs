@@ -1,4 +1,4 @@
-//! Making an index, and finding it again.
+//! Creates an index of runs, and finds an existing one.
 
 use flysch_nand::{BlockAddr, Nand, PageAddr};
 
@@ -29,8 +29,8 @@ impl<'ram> Runs<'ram> {
         Ok(runs)
     }
 
-    /// Find an index again. Cost: five OOB reads for each free block, the last pages of each area,
-    /// and every unit that is recent.
+    /// Find an existing index. Cost: five OOB reads for each free block, reads of the last pages of
+    /// each area, and of every recent unit.
     pub fn mount<N: Nand>(
         flash: &mut Flash<'_, N>,
         config: RunsConfig,
@@ -96,7 +96,7 @@ impl<'ram> Runs<'ram> {
         })
     }
 
-    /// Find the last commit record, and list the runs and jobs it names.
+    /// Find the last commit record, and list the runs and jobs that it names.
     fn find_record<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -118,7 +118,7 @@ impl<'ram> Runs<'ram> {
         Err(IndexError::Missing)
     }
 
-    /// The last sound record in a block of the log: its sequence, page and sector.
+    /// The last valid record in a block of the log: its sequence number, page and sector.
     fn scan_log<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -199,7 +199,7 @@ impl<'ram> Runs<'ram> {
         Ok((head, extents))
     }
 
-    /// List the runs that were flushed after the record: their pages name them.
+    /// List the runs that were flushed after the record. The tags of their pages describe them.
     fn find_flushed<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -234,7 +234,7 @@ impl<'ram> Runs<'ram> {
         Ok(())
     }
 
-    /// Whether a page of a run, written at once or by the sector, is as it was meant to be.
+    /// Whether a page of a run was completely written, as a whole or by sectors.
     fn is_page_sound<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -256,7 +256,7 @@ impl<'ram> Runs<'ram> {
         Ok(true)
     }
 
-    /// The units that a sound page holds, and the entries in them.
+    /// The number of units in a complete page, and of entries in them.
     fn measure_page<N: Nand>(
         &mut self,
         flash: &mut Flash<'_, N>,
@@ -273,7 +273,7 @@ impl<'ram> Runs<'ram> {
         Ok((flash.geometry().sectors_per_page, entries))
     }
 
-    /// Take a job up again behind the last whole page that it wrote.
+    /// Continue a job after the last complete page that it wrote.
     fn resume<N: Nand>(&mut self, flash: &mut Flash<'_, N>, slot: usize) -> Result<(), FlashError> {
         let mut job = self.jobs[slot].expect("the job was found in the record");
         let area = usize::from(job.out.place);
@@ -338,7 +338,7 @@ impl<'ram> Runs<'ram> {
         Ok(None)
     }
 
-    /// Let the inputs of a job begin where its output ends.
+    /// Let the inputs of a job begin at the entry at which its output ends.
     fn seek<N: Nand>(&mut self, flash: &mut Flash<'_, N>, job: &Job) {
         let Some(done) = job.done else { return };
         let pointer_bits = self.config.pointer_bits;
@@ -353,7 +353,7 @@ impl<'ram> Runs<'ram> {
     }
 }
 
-/// Where a commit record was found.
+/// The position of a commit record.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     sequence: u32,

@@ -1,4 +1,4 @@
-//! The commit record: everything of the index that its pages do not say themselves.
+//! The commit record: the state of the index that does not follow from its pages.
 //!
 //! ```text
 //! 0       4       8     10     11      12         16        20     24       25     26       32
@@ -33,23 +33,23 @@ mod field {
     pub(super) const END: usize = 32;
 }
 
-/// The fixed part of a record.
+/// The fixed fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) sequence: u32,
     pub(super) flushed: u32,
     pub(super) seed: u32,
     pub(super) target: u8,
-    /// Hash bits, pointer bits and levels: a record of other parameters is not this index's.
+    /// Hash bits, pointer bits and levels. A record with other parameters belongs to another index.
     pub(super) shape: [u8; 3],
 }
 
-/// The bytes a record of so many extents, runs and jobs takes.
+/// The size in bytes of a record with this many extents, runs and jobs.
 pub(super) const fn record_size(areas: usize, runs: usize, jobs: usize) -> usize {
     field::END + areas * EXTENT_SIZE + (runs + jobs) * RUN_SIZE
 }
 
-/// Write a record to the start of `out`; give its length.
+/// Write a record to the start of `out`. Returns its length.
 pub(super) fn emit(
     out: &mut [u8],
     head: &Head,
@@ -87,20 +87,20 @@ pub(super) fn emit(
     len
 }
 
-/// The length that the start of a record gives, where it is one.
+/// The length in the header of a record. None if the bytes do not begin with a record.
 pub(super) fn peek_len(bytes: &[u8]) -> Option<usize> {
     let len = usize::from(u16::from_le_bytes(array(&bytes[field::LEN])));
     (bytes[field::MAGIC] == MAGIC && len >= field::END).then_some(len)
 }
 
-/// A record that was read and found sound.
+/// A record whose checksum is right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordView<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> RecordView<'a> {
-    /// Check the bytes of a whole record.
+    /// Check the bytes of a whole record. None if they are not valid.
     pub(super) fn check(bytes: &'a [u8]) -> Option<Self> {
         let crc = u32::from_le_bytes(array(&bytes[field::CRC]));
         let view = Self { bytes };
@@ -137,7 +137,7 @@ impl<'a> RecordView<'a> {
         self.entries().flatten().take(usize::from(self.bytes[field::RUN_COUNT]))
     }
 
-    /// The outputs of the jobs, marked with their readers.
+    /// The outputs of the jobs. In each, `frozen` holds the job's reader bit.
     pub(super) fn jobs(&self) -> impl Iterator<Item = Run> + 'a {
         self.entries().flatten().skip(usize::from(self.bytes[field::RUN_COUNT]))
     }

@@ -1,4 +1,4 @@
-//! Runs: what RAM knows of each, and the table of them, oldest first.
+//! Runs: what is kept in RAM of each, and the table of all runs, oldest first.
 
 use flysch::bytes::array;
 
@@ -8,41 +8,41 @@ use super::unit::UnitReader;
 /// A run on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Which area it lies in: [`RECENT`], [`MERGED`], [`FILTER`], or [`LEVEL`] and on.
+    /// The area that it is in: [`RECENT`], [`MERGED`], [`FILTER`], or [`LEVEL`] and above.
     pub(super) place: u8,
     pub(super) rice: u8,
-    /// Hash bits of an entry; fewer in the existence filter.
+    /// Hash bits of its entries. The existence filter has fewer than other runs.
     pub(super) hash_bits: u8,
     /// The jobs that read it: [`BY_SMALL`], [`BY_LARGE`], [`BY_FILTER`].
     pub(super) frozen: u8,
     /// Its first logical page.
     pub(super) first: u32,
-    /// Units it was planned with.
+    /// Number of units that it was planned with.
     pub(super) units: u32,
-    /// Units it has.
+    /// Number of units that it has.
     pub(super) used: u32,
     pub(super) count: u32,
     pub(super) antis: u32,
-    /// The unit at which the job that reads it goes on.
+    /// The unit at which the job that reads it continues.
     pub(super) at: u32,
-    /// Where in that unit; none for its start.
+    /// The position in that unit. None for its start.
     pub(super) within: Option<UnitReader>,
 }
 
-/// The areas of an index of runs. The log of commit records is area 0.
+/// The areas of an index of runs. Area 0 is the log of commit records.
 pub(super) const LOG: u8 = 0;
-/// Runs that are a memory table each.
+/// The area of runs that are one flushed memory table each.
 pub(super) const RECENT: u8 = 1;
-/// Runs merged from those.
+/// The area of runs that were merged from recent ones.
 pub(super) const MERGED: u8 = 2;
 pub(super) const FILTER: u8 = 3;
-/// The first level; the others follow.
+/// The area of the first level. Those of the other levels follow.
 pub(super) const LEVEL: u8 = 4;
 
 pub(super) const BY_SMALL: u8 = 1;
 pub(super) const BY_LARGE: u8 = 2;
 pub(super) const BY_FILTER: u8 = 4;
-/// Its hashes are in the Bloom filter.
+/// Its hashes are in the Bloom filter (a bit of `frozen`).
 pub(super) const IN_BLOOM: u8 = 8;
 
 /// Bytes of a run in a commit record.
@@ -94,10 +94,11 @@ impl Run {
     }
 }
 
-/// Runs that exist at a time, at most.
+/// The most runs that exist at the same time.
 pub(super) const RUNS_MAX: usize = 24;
 
-/// The runs, in order of age: filter, levels from the last to the first, merged, recent.
+/// The runs in order of age: existence filter, levels from the last to the first, merged runs,
+/// recent runs.
 #[derive(Clone, Debug)]
 pub(super) struct RunTable {
     runs: [Run; RUNS_MAX],
@@ -134,7 +135,7 @@ impl RunTable {
         self.len as usize == RUNS_MAX
     }
 
-    /// List a run behind all that are older.
+    /// Add a run after all that are older.
     pub(super) fn insert(&mut self, run: Run) {
         assert!(!self.is_full(), "jobs end before the table is full");
         let place = self.as_slice().iter().take_while(|other| age(other) <= age(&run)).count();
@@ -143,7 +144,7 @@ impl RunTable {
         self.len += 1;
     }
 
-    /// Drop the runs that a job has read.
+    /// Keep only the runs for which `keep` returns true.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Run) -> bool) {
         let mut kept = 0;
         for place in 0..usize::from(self.len) {
@@ -156,7 +157,7 @@ impl RunTable {
     }
 }
 
-/// Where a run comes in the table.
+/// The rank of a run in the order of the table.
 const fn age(run: &Run) -> u8 {
     match run.place {
         FILTER => 0,

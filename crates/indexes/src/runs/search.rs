@@ -8,12 +8,12 @@ use super::run::Run;
 use super::unit::{HEADER_SIZE, Header, UnitReader};
 use crate::flash::FlashError;
 
-/// Entries given at a time.
+/// The most entries that are returned at a time.
 const FOUND_MAX: usize = 16;
-/// Units read one after another before the search leaps.
+/// How many units are read one after another before the search jumps ahead.
 const STEPS_MAX: u32 = 2;
 
-/// Entries that were found, ascending.
+/// The entries that were found, ascending.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     entries: [u64; FOUND_MAX],
@@ -35,15 +35,15 @@ impl Found {
     }
 }
 
-/// A search under way.
+/// The state of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
     hash: u32,
-    /// The least entry that is wanted.
+    /// The least entry to return.
     pub(super) from: u64,
-    /// The unit to go on at.
+    /// The unit at which the search continues.
     unit: u32,
-    /// No further entry will be found.
+    /// Whether no further entry will be found.
     pub(super) is_over: bool,
 }
 
@@ -52,7 +52,7 @@ impl Search {
         Self { hash, from, unit: 0, is_over: false }
     }
 
-    /// Whether the hash is not behind the last entry of what a job has written.
+    /// Whether entries of the hash may be in the part that a job has already written.
     pub(super) fn is_within(&self, done: u64, out: &Run, pointer_bits: u8) -> bool {
         self.hash <= out.shape(pointer_bits).hash(done)
     }
@@ -63,7 +63,8 @@ impl Search {
         self.is_over |= shape.hash(self.from) > self.hash;
     }
 
-    /// Go on in another run, behind `done`, once this one has been searched.
+    /// Once the job's output has been searched, continue in the run itself with entries greater
+    /// than `done`.
     pub(super) fn turn_to(&mut self, done: u64, shape: Shape) {
         if self.is_over {
             self.is_over = false;
@@ -72,7 +73,7 @@ impl Search {
         }
     }
 
-    /// Find the next entries in `run`, from its unit `at` on. `unit` is a buffer for a unit.
+    /// Find the next entries in `run`, from its unit `at` on. `unit` is a buffer for one unit.
     pub(super) fn run<N: Nand>(
         &mut self,
         reading: &mut Reading<'_, '_, '_, N>,
@@ -118,8 +119,8 @@ impl Search {
     }
 }
 
-/// The last unit whose first hash is below `hash`, but at least the one behind `unit`, of which
-/// the first hash is. Cost: two reads of a header for each doubling of the distance.
+/// The last unit whose first hash is below `hash`, but at least the one after `unit`, whose first
+/// hash must be `hash`. Cost: two reads of a header for each doubling of the distance.
 fn leap<N: Nand>(
     reading: &mut Reading<'_, '_, '_, N>,
     run: &Run,

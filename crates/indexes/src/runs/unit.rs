@@ -1,13 +1,14 @@
-//! A unit: the part of a run that one probe reads. Entries ascend within and across units.
+//! A unit: the part of a run that one probe reads. Entries ascend within a unit and across units.
 //!
 //! ```text
 //! 0                2        4            8
 //! | count | spills | CRC-16 | first hash | pointer, anti | gap, pointer, anti | ... | zeros |
 //! ```
 //!
-//! 1. A gap between hashes is Rice-coded: the quotient in unary, a one, `rice` remainder bits.
-//! 2. `spills`: an entry that belongs here did not fit and is in a later unit.
-//! 3. Of a unit without entries the first hash is the last one written before it, so that first
+//! 1. Gaps between hashes have a Rice code: the quotient in unary, a one, and `rice` remainder
+//!    bits.
+//! 2. `spills` says that an entry that belongs to this unit did not fit, and is in a later unit.
+//! 3. The first hash of a unit without entries is the last hash written before it, so that first
 //!    hashes ascend.
 
 use flysch::bytes::array;
@@ -17,9 +18,9 @@ use crate::flash::crc16;
 
 /// Bytes before the first entry.
 pub(super) const HEADER_SIZE: usize = 8;
-/// Bytes that always hold a whole entry, wherever its first bit lies in the first of them.
+/// The most bytes that an entry touches, wherever in a byte it begins.
 pub(super) const ENTRY_SIZE_MAX: usize = 20;
-/// A longer quotient begins a new unit instead.
+/// If the quotient is larger, a new unit begins instead.
 const QUOTIENT_MAX: u32 = 48;
 const SPILLS: u16 = 1 << 15;
 /// The count of an erased unit.
@@ -33,7 +34,7 @@ mod field {
     pub(super) const FIRST: Range<usize> = 4..8;
 }
 
-/// What the header of a unit says.
+/// The content of a unit's header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Header {
     pub(super) count: u16,
@@ -42,7 +43,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Read the header; none where the unit was never programmed.
+    /// Parse the header. None if the unit was never programmed.
     pub(super) fn parse(unit: &[u8]) -> Option<Self> {
         let count = u16::from_le_bytes(array(&unit[field::COUNT]));
         let first = u32::from_le_bytes(array(&unit[field::FIRST]));
@@ -50,13 +51,13 @@ impl Header {
         (count != ERASED).then_some(header)
     }
 
-    /// Whether a whole unit is as it was closed.
+    /// Whether the checksum of a whole unit is right.
     pub(super) fn check(unit: &[u8]) -> bool {
         u16::from_le_bytes(array(&unit[field::CRC])) == crc16(&unit[field::FIRST.start..])
     }
 }
 
-/// A unit being filled; its bytes are zero at first.
+/// A unit that is being filled. Its bytes must be zero at first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnitWriter {
     bit: usize,
@@ -69,7 +70,7 @@ impl UnitWriter {
         Self { bit: HEADER_SIZE * 8, count: 0, hash: 0 }
     }
 
-    /// Add an entry; refuse it where it does not fit.
+    /// Add an entry. Returns false if it does not fit.
     pub(super) fn push(&mut self, unit: &mut [u8], shape: Shape, entry: u64) -> bool {
         let hash = shape.hash(entry);
         let tail = usize::from(shape.pointer_bits) + usize::from(shape.has_antis);
@@ -98,7 +99,7 @@ impl UnitWriter {
         true
     }
 
-    /// Finish the unit's header.
+    /// Write the unit's header.
     pub(super) fn close(self, unit: &mut [u8], spills: bool, last_hash: u32) {
         let count = self.count | if spills { SPILLS } else { 0 };
         unit[field::COUNT].copy_from_slice(&count.to_le_bytes());
@@ -121,7 +122,7 @@ impl UnitWriter {
     }
 }
 
-/// The bits do not make an entry.
+/// The error for bits that are not an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Malformed;
 
@@ -140,7 +141,7 @@ impl UnitReader {
         Self { bit, hash: header.first, left: header.count, started: false }
     }
 
-    /// Where the next entry's first byte is.
+    /// The offset of the byte in which the next entry begins.
     pub(super) const fn byte(&self) -> usize {
         self.bit as usize / 8
     }
@@ -149,7 +150,8 @@ impl UnitReader {
         self.left == 0
     }
 
-    /// The next entry. `window` holds the unit's bytes from `base` on, as far as the entry reaches.
+    /// The next entry. `window` holds the bytes of the unit from `base` on, as far as the entry
+    /// needs.
     pub(super) fn next(
         &mut self,
         window: &[u8],
@@ -184,7 +186,7 @@ impl UnitReader {
     }
 }
 
-/// Up to 57 bits from `bit` on; zeros beyond the end.
+/// Read up to 57 bits, beginning at `bit`. Bits after the end are zeros.
 fn bits(bytes: &[u8], bit: usize, width: u8) -> u64 {
     let start = (bit / 8).min(bytes.len());
     let end = (start + 8).min(bytes.len());

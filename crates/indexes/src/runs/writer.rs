@@ -1,31 +1,31 @@
-//! Writing a run: ascending entries into units, units into pages.
+//! Writes a run: ascending entries into units, and units into pages.
 //!
-//! A stroke fills one page, or one sector where sectors are programmed alone. Between strokes the
-//! only state is how many units there are: the entry that did not fit any more is seen again.
+//! A step fills one page, or one sector if sectors are programmed alone. Between steps, the only
+//! state is the number of units: an entry that did not fit is returned by the source again.
 
 use super::entry::is_anti;
 use super::run::Run;
 use super::unit::UnitWriter;
 use crate::flash::FlashError;
 
-/// Where ascending entries come from.
+/// A source of ascending entries.
 pub(super) trait Source {
-    /// The least entry that is left.
+    /// The next entry, without taking it. None at the end.
     fn peek(&mut self) -> Result<Option<u64>, FlashError>;
-    /// Go past the entry that was peeked.
+    /// Take the entry that `peek` returned.
     fn pop(&mut self) -> Result<(), FlashError>;
 }
 
-/// How a stroke ended.
+/// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stroke {
     /// The buffer is full and more entries may come.
     Full,
-    /// No entry is left. The rest of the buffer is erased bytes.
+    /// No entry is left. The rest of the buffer is filled with erased bytes.
     Last,
 }
 
-/// Fill `out` with the next units of `run`, which knows how many it has.
+/// Fill `out` with the next units of `run`, which counts its units.
 pub(super) fn fill(
     run: &mut Run,
     pointer_bits: u8,
@@ -69,7 +69,8 @@ pub(super) fn fill(
     }
 }
 
-/// A hash that no entry behind the current unit is below: what an empty unit shows as its first.
+/// A lower limit for the hashes of entries after the current unit. An empty unit has it as its
+/// first hash.
 fn floor_hash(run: &Run) -> u32 {
     let floor = (u64::from(run.used) << run.hash_bits) / u64::from(run.units);
     u32::try_from(floor.min((1 << run.hash_bits) - 1)).unwrap_or(u32::MAX)
