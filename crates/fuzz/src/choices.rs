@@ -1,8 +1,8 @@
-//! The input of a target, read as numbers.
+//! The input of a fuzz target, read as a sequence of numbers.
 
 use flysch_chip::Prng;
 
-/// Numbers that are read from bytes. Behind the last byte all of them are 0.
+/// A sequence of numbers, read from bytes. After the last byte, all numbers are 0.
 #[derive(Clone, Debug)]
 pub struct Choices<'a> {
     rest: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Choices<'a> {
         u32::from_le_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
     }
 
-    /// A number below `bound`, or 0. A small bound takes one byte of the input.
+    /// A number below `bound`. 0 if `bound` is 0. A small bound takes one byte of the input.
     pub fn below(&mut self, bound: usize) -> usize {
         if bound < 2 {
             return 0;
@@ -42,7 +42,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// An input of at most `len_max` bytes, short ones more often than long ones.
+/// A random input of at most `len_max` bytes. Short inputs are more likely than long ones.
 pub fn drawn(seed: u64, len_max: usize) -> Vec<u8> {
     let mut prng = Prng::new(seed);
     let reach = 1 + prng.below(len_max.max(1) as u64);

@@ -1,12 +1,12 @@
-//! What an input does to an image: bytes change, pages and blocks are lost or stand elsewhere, and
-//! structures hold wrong numbers under right checksums.
+//! Damages an image as an input says: bytes change, pages and blocks are lost or moved, and
+//! structures get wrong numbers with right checksums.
 
 use crate::choices::Choices;
 use crate::grown::Grown;
 use crate::image::Image;
 use crate::sealed::Sealed;
 
-/// Numbers at the edges of what fields hold.
+/// Numbers at the limits of what fields can hold.
 const EDGES: [u32; 24] = [
     0,
     1,
@@ -34,10 +34,10 @@ const EDGES: [u32; 24] = [
     u32::MAX,
 ];
 
-/// Changes of an image at most, so that a long input is not only noise.
+/// The most changes to an image. With more, a long input would only make noise.
 const CHANGES_MAX: usize = 64;
 
-/// The image that an input makes of a good one.
+/// A copy of a good image with the damage that an input asks for.
 pub fn damaged(grown: &Grown, choices: &mut Choices<'_>) -> Image {
     let mut image = grown.image.clone();
     for _ in 0..CHANGES_MAX {
@@ -68,7 +68,7 @@ fn falsify(image: &mut Image, sealed: Sealed, choices: &mut Choices<'_>) {
     sealed.seal(image, more);
 }
 
-/// Change a word or a byte. The first words are where most numbers are.
+/// Change a word or a byte. The first words are the most likely, because most numbers are there.
 pub(crate) fn change(bytes: &mut [u8], is_big_endian: bool, choices: &mut Choices<'_>) {
     let is_near = choices.below(2) == 0;
     let at = choices.below(if is_near { bytes.len().min(96) } else { bytes.len() });
@@ -95,7 +95,7 @@ pub(crate) fn change(bytes: &mut [u8], is_big_endian: bool, choices: &mut Choice
     }
 }
 
-/// Replace the word around `at` by what `new` makes of it.
+/// Replace the word at `at` by the result of `new`.
 fn change_word(
     bytes: &mut [u8],
     at: usize,
@@ -115,7 +115,7 @@ fn change_word(
     }
 }
 
-/// Damage without regard to checksums: what happens to flash, or what someone could do to it.
+/// Damage an image without correcting checksums, as wear or a person could do it.
 fn spoil(image: &mut Image, way: u8, choices: &mut Choices<'_>) {
     let (size, oob_size, pages) = (image.page_size(), image.oob_size(), image.pages());
     let per_block = image.geometry.pages_per_block as usize;

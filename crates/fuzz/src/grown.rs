@@ -1,4 +1,4 @@
-//! Good images to begin with: what a file system leaves on its flash after some use.
+//! Good images to start from: the flash of a file system after some use.
 
 use flysch_chip::{Chip, Clock, Prng};
 use flysch_lab::machine::Build;
@@ -10,10 +10,10 @@ use crate::image::Image;
 use crate::sealed::{Sealed, find};
 use crate::stack::{Kind, PageSize};
 
-/// Calls that make an image.
+/// Number of calls that make an image.
 const CALLS: u64 = 90;
 
-/// A good image, and where its structures are.
+/// A good image, with the positions of its structures.
 #[derive(Clone, Debug)]
 pub struct Grown {
     pub kind: Kind,
@@ -23,8 +23,8 @@ pub struct Grown {
 }
 
 impl Grown {
-    /// The image after some use. The file system was unmounted, or left as after a power cut, and
-    /// is nearly full or not, by the seed.
+    /// An image after some use. The seed decides whether the file system was unmounted or left as
+    /// after a power cut, and whether it is nearly full.
     ///
     /// # Panics
     /// If the file system does not fit the chip.
@@ -51,7 +51,7 @@ impl Grown {
     }
 }
 
-/// Make files and folders, change and remove them. A full device ends it.
+/// Make files and folders, change them, and remove some. Ends early if the device is full.
 pub(crate) fn grow(vfs: &mut Vfs, seed: u64, len_max: u64) {
     let mut prng = Prng::new(seed);
     for number in 0..CALLS {
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
     use crate::stack::PageSize;
 
-    /// The seals are those of the file systems: to seal a structure that was not changed changes
-    /// nothing.
+    /// The code that finds and seals structures agrees with the file systems: sealing an unchanged
+    /// structure changes nothing.
     #[test]
     fn structures_are_found_and_sealed_as_the_file_systems_do() {
         for kind in Kind::ALL {

@@ -38,7 +38,7 @@ impl Image {
         self.geometry.page_count() as usize
     }
 
-    /// Its file: the data of each page, and its OOB bytes if they are wanted.
+    /// The content of an image file: the data of each page, followed by its OOB bytes if `has_oob`.
     pub fn file(&self, has_oob: bool) -> Vec<u8> {
         let pages = self.data.chunks(self.page_size()).zip(self.oob.chunks(self.oob_size()));
         let page = |(data, oob): (&[u8], &[u8])| [data, if has_oob { oob } else { &[] }].concat();

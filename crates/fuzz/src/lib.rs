@@ -1,23 +1,24 @@
-//! Bytes that nobody wrote, for every reader of bytes.
+//! Fuzz targets: hostile bytes for every part of the workspace that parses bytes.
 //!
 //! ```text
 //! choices     a target's input, read as numbers; inputs drawn from a seed
 //! text        texts and binary files that an input has edited
 //! stack       the file systems and geometries of images, and how one is mounted and used
 //! image       the bytes of a flash
-//! sealed      structures with a checksum in an image, found, and sealed again after a change
+//! sealed      structures with a checksum: finding them, and correcting the checksum after a change
 //! grown       good images to begin with
-//! damage      what an input does to an image
-//! pram        the same of PRAMFS
+//! damage      damaging an image as an input says
+//! pram        the same for PRAMFS
 //! ```
 //!
-//! A fuzzer knows nothing of checksums. So an input is no image but a list of choices: which image
-//! to begin with, which of its structures to change, and how. After each change the checksum is
-//! right again, so that what stands behind it is reached. The targets are in `tests/it`.
+//! A fuzzer does not know checksums, so random changes of an image would mostly be rejected by
+//! them. So an input is not an image but a list of choices: which image to start from, which of its
+//! structures to change, and how. After each change the checksum is corrected, so that the code
+//! behind the check is reached. The targets are in `tests/it`.
 //!
 //! Invariants:
-//! 1. An input of any bytes means something, and the same input always the same.
-//! 2. A target ends: an input is as long as it is, and each of its bytes is read once.
+//! 1. Every sequence of bytes is a valid input. The same input always has the same effect.
+//! 2. A target ends, because each byte of its input is read once.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Damaged memories with PRAMFS on them. Its checksums are CRC-16 at the start of each record.
+//! Damaged memories with PRAMFS. The checksum of a PRAMFS record is a CRC-16 at its start.
 
 use flysch_chip::{Clock, Pram, PramFigures, Recorder, Shared};
 use flysch_linux::cache::ReadAheadProfile;
@@ -20,7 +20,7 @@ const STATE: usize = 32;
 const INODES: u32 = 32;
 const CHANGES_MAX: usize = 64;
 
-/// Pages of bytes, as NAND has them, do not exist here; these are the sizes of its blocks.
+/// The block sizes of PRAMFS, bytes. They replace the page sizes of NAND.
 pub const BLOCK_SIZES: [u32; 3] = [512, 2048, 4096];
 
 fn new_memory(clock: &Clock) -> Shared<Pram> {
@@ -35,7 +35,7 @@ fn mount(memory: &Shared<Pram>, clock: &Clock) -> Option<Vfs> {
     Some(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))
 }
 
-/// The bytes of a memory after some use.
+/// The content of a memory after some use.
 ///
 /// # Panics
 /// If PRAMFS does not fit the memory.
@@ -51,7 +51,7 @@ pub fn grown(block_size: u32, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// The memory that an input makes of a good one.
+/// A copy of a good memory with the damage that an input asks for.
 pub fn damaged(grown: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let mut bytes = grown.to_vec();
     for _ in 0..CHANGES_MAX {
@@ -74,7 +74,7 @@ pub fn damaged(grown: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Change a record whose checksum stands at its start.
+/// Change a record whose checksum is at its start, and correct the checksum.
 fn falsify(bytes: &mut [u8], at: usize, len: usize, begin: u16, choices: &mut Choices<'_>) {
     let Some(record) = bytes.get_mut(at..at + len) else { return };
     change(&mut record[2..], false, choices);
@@ -82,7 +82,8 @@ fn falsify(bytes: &mut [u8], at: usize, len: usize, begin: u16, choices: &mut Ch
     record[..2].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Change a state of an inode. Its checksum begins with the number of the inode.
+/// Change one of an inode's state records, and correct its checksum, which includes the number of
+/// the inode.
 fn falsify_state(bytes: &mut [u8], record: usize, choices: &mut Choices<'_>) {
     let at = TABLE + record * RECORD + 64 + choices.below(2) * STATE;
     let Some(state) = bytes.get_mut(at..at + STATE) else { return };
@@ -92,10 +93,10 @@ fn falsify_state(bytes: &mut [u8], record: usize, choices: &mut Choices<'_>) {
     state[..2].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Mount the bytes, use all of the file system, and do so once more.
+/// Mount the memory, use all of the file system, and do both once more.
 ///
 /// # Panics
-/// If the bytes are not as many as the memory has.
+/// If the number of bytes is not the size of the memory.
 pub fn survive(bytes: &[u8]) {
     let clock = Clock::new();
     let mut memory = new_memory(&clock);

@@ -1,5 +1,5 @@
-//! Structures with a checksum in an image: where they are, and how they are sealed again after a
-//! change.
+//! Structures with a checksum: finding them in an image, and correcting ("sealing") the checksum
+//! after a change.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::image::Image;
 /// Where the tags of YAFFS2 and of the translation layer begin in the OOB bytes.
 pub(crate) const TAGS: usize = 2;
 const TAGS_SIZE: usize = 28;
-/// What stands before the sum at the end of a YAFFS2 checkpoint, the sequence number of its chunks,
-/// and the length of their heads.
+/// The words before the sum at the end of a YAFFS2 checkpoint; below, the sequence number of its
+/// chunks and the length of their headers.
 const CHECKPOINT_END: [u32; 4] = [16, 0x5941_FF53, 8, 0];
 const CHECKPOINT_SEQUENCE: [u8; 4] = [0x21, 0, 0, 0];
 const CHECKPOINT_HEAD: usize = 16;
@@ -19,12 +19,12 @@ const UBIFS_MAGIC: [u8; 4] = [0x31, 0x18, 0x10, 0x06];
 const FASTMAP_MAGIC: [u8; 4] = [0x7B, 0x11, 0xD6, 0x9F];
 /// The records of UBI's volume table.
 const RECORD_SIZE: usize = 172;
-/// Lengths that nodes of the LPT may have.
+/// Possible sizes of the nodes of UBIFS's LPT (tree of LEB properties), bytes.
 const LPT_SIZES: Range<usize> = 9..200;
 const PLAINFS_MAGIC: [u8; 4] = 0x4C50_5346_u32.to_le_bytes();
 const JOURNAL_MAGIC: [u8; 4] = 0x4A48_4452_u32.to_le_bytes();
 
-/// A structure. The numbers are places in the data, unless they are named otherwise.
+/// A structure. Numbers are offsets in the data of the image, unless the variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
     UbiHeader(usize),
@@ -33,17 +33,17 @@ pub(crate) enum Sealed {
     Ubifs(usize, usize),
     Lpt(usize, usize),
     Jffs2(usize, usize),
-    /// The tags of a page.
+    /// The tags of the page with this number.
     YaffsTags(usize),
-    /// The header of an object, which has no checksum.
+    /// The header of an object in this page. It has no checksum.
     YaffsHeader(usize),
-    /// A page of a checkpoint.
+    /// This page of a checkpoint.
     YaffsCheckpoint(usize),
-    /// A block's summary, which begins here.
+    /// A block's summary, which begins at this page.
     YaffsSummary(usize),
-    /// The tag of a page.
+    /// The tag of this page.
     FtlTag(usize),
-    /// The data of a page, whose tag has a checksum of it.
+    /// The data of this page. Its checksum is in the tag.
     FtlData(usize),
 }
 
@@ -99,7 +99,7 @@ fn ubi_structure(image: &Image, at: usize) -> Option<Sealed> {
     }
 }
 
-/// Where the data of each block of UBI begins, with the four bytes of the number of its volume.
+/// The ranges of data of UBI's blocks, each with the number of its volume as four bytes.
 fn ubi_blocks(image: &Image) -> impl Iterator<Item = (Range<usize>, [u8; 4])> {
     let block = image.geometry.block_size() as usize;
     (0..image.data.len()).step_by(block).filter_map(move |start| {
@@ -121,8 +121,8 @@ fn ubi_records(image: &Image) -> impl Iterator<Item = Sealed> {
     })
 }
 
-/// The nodes of the LPT. They have no magic number and stand at any byte, but a checksum finds
-/// them.
+/// The nodes of the LPT. They have no magic number and may begin at any byte, so they are found by
+/// their checksums.
 fn lpt_nodes(image: &Image) -> Vec<Sealed> {
     let is_other = |data: &Range<usize>| {
         let bytes = &image.data[data.clone()];
@@ -174,7 +174,7 @@ fn is_checkpoint(image: &Image, page: usize) -> bool {
     tags(image, page)[..4] == CHECKPOINT_SEQUENCE
 }
 
-/// Correct the sums in the heads of a checkpoint's chunks, and that at its end.
+/// Correct the sums in the headers of a checkpoint's chunks, and the sum at its end.
 fn seal_checkpoint(image: &mut Image) {
     let size = image.page_size();
     let mut pages: Vec<usize> =
@@ -202,7 +202,7 @@ fn seal_checkpoint(image: &mut Image) {
 }
 
 impl Sealed {
-    /// Where the bytes are that may be changed: in the OOB bytes or the data.
+    /// The bytes that may be changed: whether they are OOB bytes, and their range.
     pub(crate) fn place(self, image: &Image) -> (bool, Range<usize>) {
         let page_size = image.page_size();
         match self {
@@ -231,7 +231,7 @@ impl Sealed {
         matches!(self, Self::UbiHeader(_) | Self::UbiRecord(_) | Self::Fastmap(..))
     }
 
-    /// Correct the checksum after a change, which made the sum of the bytes greater by `more`.
+    /// Correct the checksum after a change, which increased the sum of the bytes by `more`.
     pub(crate) fn seal(self, image: &mut Image, more: u32) {
         let page_size = image.page_size();
         let data = &mut image.data;
@@ -304,7 +304,7 @@ fn seal_ftl(image: &mut Image, page: usize) {
     put(&mut image.oob, tag + 24, crc);
 }
 
-/// CRC-32 without inversions.
+/// CRC-32 without the inversions at begin and end.
 fn plain_crc(bytes: &[u8]) -> usize {
     let mut hasher = crc32fast::Hasher::new_with_initial(!0);
     hasher.update(bytes);
@@ -328,8 +328,8 @@ fn seal_jffs2(data: &mut [u8], at: usize, len: usize) {
     }
 }
 
-/// The code of YAFFS2's tags: the parity of each column of bits, and the numbers of the bytes
-/// whose own parity is odd.
+/// Compute the ECC of YAFFS2's tags: the parity of each column of bits, and the XOR of the numbers
+/// of the bytes with odd parity.
 fn seal_tags(tags: &mut [u8]) {
     let is_odd = |byte: u8| byte.count_ones() % 2 == 1;
     let column = |mask: u8| tags[..16].iter().fold(0, |sum, byte| sum ^ byte & mask);
@@ -345,7 +345,7 @@ fn seal_tags(tags: &mut [u8]) {
     put(tags, 24, inverse);
 }
 
-/// CRC-16 with the polynomial 8005 hex, reflected.
+/// CRC-16 with the polynomial 0x8005, reflected.
 pub(crate) fn crc16(begin: u16, bytes: &[u8]) -> u16 {
     let step = |crc: u16, _| (crc >> 1) ^ (0xA001 * (crc & 1));
     bytes.iter().fold(begin, |crc, &byte| (0..8).fold(crc ^ u16::from(byte), step))

@@ -1,5 +1,5 @@
-//! The file systems whose images are damaged, the chips they are on, and how one is mounted and
-//! used.
+//! The file systems whose images are damaged, the chips that they are on, and how an image is
+//! mounted and used.
 
 use std::sync::Arc;
 
@@ -15,9 +15,11 @@ use flysch_linux::filesystem::FileKind;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
 
-/// More flash operations than any image of this size needs. An endless loop ends here.
+/// More flash operations than any image of this size needs. A target in an endless loop fails when
+/// it reaches this number.
 const OPERATIONS_MAX: u64 = 2_000_000;
-/// Names and levels of folders that are followed: damaged folders may hold each other.
+/// The most names and levels of folders that are visited, because damaged folders may contain each
+/// other.
 const NAMES_MAX: usize = 400;
 const LEVELS_MAX: usize = 4;
 
@@ -26,7 +28,7 @@ const LEVELS_MAX: usize = 4;
 pub enum Kind {
     Jffs2,
     Yaffs2,
-    /// YAFFS2 as it was in 2009, without block summaries.
+    /// YAFFS2 in the version of 2009, without block summaries.
     Yaffs2Of2009,
     Ubifs,
     UbifsFastmap,
@@ -35,7 +37,7 @@ pub enum Kind {
     FtlLogBlock,
 }
 
-/// Bytes of a page.
+/// The size of a page, as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageSize {
     Small = 512,
@@ -82,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// Whether the OOB area of such pages holds the tags of the file system.
+    /// Whether the OOB area of pages of this size is large enough for the file system's tags.
     pub fn fits(self, page: PageSize) -> bool {
         page != PageSize::Small || matches!(self.main(), Main::Jffs2 | Main::Ubifs)
     }
@@ -115,7 +117,7 @@ impl Kind {
     }
 }
 
-/// A chip of 1 or 2 MiB with more blocks than a fastmap's anchors take.
+/// A chip of 1 or 2 MiB. It has enough blocks for the anchors of a fastmap.
 fn geometry_of(page: PageSize, other: Geometry) -> Geometry {
     let page_size = page as u32;
     let (sectors_per_page, pages_per_block) = match page {
@@ -133,7 +135,8 @@ fn geometry_of(page: PageSize, other: Geometry) -> Geometry {
     }
 }
 
-/// Mount what is on the chip, use all of it, unmount it, and do so once more. Any call may fail.
+/// Mount the file system on the chip, use all of it, unmount it, and do all of this once more. Any
+/// call may fail.
 ///
 /// # Panics
 /// If it takes more operations than any use of a chip of this size.
@@ -155,7 +158,7 @@ pub fn survive(build: &Build, main: Main, chip: Chip, clock: &Clock) {
     assert!(device.borrow().device().is_on(), "more than {OPERATIONS_MAX} operations");
 }
 
-/// Make every kind of call in each folder. Any result is allowed.
+/// Make every kind of call in each folder. Any result is allowed, but no panic.
 pub fn use_all(vfs: &mut Vfs) {
     let mut folders = vec![String::new()];
     let mut names = 0;

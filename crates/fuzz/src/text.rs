@@ -1,12 +1,12 @@
-//! Files that an input has edited: a good one to begin with, and then changes of bytes, of numbers
-//! and of order.
+//! Text and binary files that an input has edited. They begin as good files; then bytes, numbers
+//! and the order of lines are changed.
 
 use crate::choices::Choices;
 
-/// No edit makes a file longer than this, bytes.
+/// Edits do not make a file longer than this, bytes.
 const LEN_MAX: usize = 1 << 16;
 
-/// Numbers and words that readers of text trip over.
+/// Numbers and words that are hard to parse.
 const TOKENS: [&str; 24] = [
     "0",
     "-1",
@@ -34,7 +34,7 @@ const TOKENS: [&str; 24] = [
     "\u{1F9ED}",
 ];
 
-/// The file that an input stands for: one of `files`, edited.
+/// One of `files`, edited as an input says.
 pub fn edited(files: &[&[u8]], input: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(input);
     let mut file = choices.one_of(files).unwrap_or_default().to_vec();
@@ -85,7 +85,7 @@ fn edit(file: &mut Vec<u8>, choices: &mut Choices<'_>) {
     }
 }
 
-/// Replace the first number behind `at` by one that is hard to hold.
+/// Replace the first number after `at` by one that is hard to store.
 fn replace_number(file: &mut Vec<u8>, at: usize, choices: &mut Choices<'_>) {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     let Some(start) = file[at..].iter().position(is_digit).map(|found| at + found) else { return };
@@ -94,7 +94,7 @@ fn replace_number(file: &mut Vec<u8>, at: usize, choices: &mut Choices<'_>) {
     file.splice(start..start + len, token.bytes());
 }
 
-/// Put the line behind `at` to the end, as often as the input says.
+/// Move the line after `at` to the end of the file, as often as the input says.
 fn swap_lines(file: &mut Vec<u8>, at: usize, choices: &mut Choices<'_>) {
     let is_end = |byte: &u8| *byte == b'\n';
     let Some(start) = file[at..].iter().position(is_end).map(|found| at + found + 1) else {
