@@ -1,4 +1,4 @@
-//! Names of values on the command line, in files and in messages.
+//! Names of values, for the command line, files and messages.
 //!
 //! An enum whose values have names derives `strum::IntoStaticStr` (with `const_into_str`) and
 //! `strum::VariantArray`. [`named!`] gives it the rest: `ALL`, `name` and `FromStr`.
@@ -10,8 +10,8 @@ pub use nearest::nearest;
 pub use strum::VariantArray;
 pub use unknown::UnknownName;
 
-/// Give an enum `ALL` and `name`. With a text it gets `FromStr` as well: the text is the word for
-/// the enum in the error, an [`UnknownName`].
+/// Give an enum `ALL` and `name`. With a second argument it also gets `FromStr`: the argument is
+/// the word for the enum in the error message of [`UnknownName`].
 ///
 /// ```
 /// use strum::{IntoStaticStr, VariantArray};
@@ -58,7 +58,7 @@ macro_rules! named {
     };
 }
 
-/// Find the value of an enum that is called `given`. Capital letters count as small ones.
+/// Find the value of an enum that is called `given`, ignoring case.
 pub fn find<T: Copy + VariantArray>(
     what: &'static str,
     given: &str,

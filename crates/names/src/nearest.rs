@@ -1,7 +1,7 @@
-//! The known name that may have been meant.
+//! Finds the known name that a misspelt one may stand for.
 
-/// Find the name nearest to `name`. `None` if it would take more edits than a third of the letters
-/// of `name`.
+/// Find the known name nearest to `name`. `None` if it differs by more edits than a third of the
+/// letters of `name`.
 ///
 /// If several names are equally near, the first is chosen.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! The error of a name that is not known.
+//! The error for a name that is not known.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::nearest;
 /// Nothing has this name. The message suggests the nearest known name and lists all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
-    /// The word for what was to be named, such as "compressor".
+    /// What kind of thing the name is for, such as "compressor".
     pub what: &'static str,
     /// The name that was given.
     pub given: String,

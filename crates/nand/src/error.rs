@@ -8,7 +8,7 @@ use crate::{BlockAddr, PageAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLost;
 
-/// Why the bytes of a read cannot be trusted.
+/// Why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// There are more bit errors than ECC corrects. The buffer holds the raw bytes.

@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::{BlockAddr, PageAddr};
 
-/// The sizes and the programming rules of a chip. They are a value at run time, so that one binary
-/// can drive different chips.
+/// The sizes and the programming rules of a chip. They are values at run time and not constants, so
+/// that one binary can drive different chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Number of data bytes in a page.
@@ -15,11 +15,11 @@ pub struct Geometry {
     /// Number of equal parts of a page that can be programmed alone. 1 if only whole pages can.
     pub sectors_per_page: u32,
     /// Number of programs that a page allows between two erases (NOP in data sheets). Programs of
-    /// OOB bytes alone count, too.
+    /// OOB bytes alone count too.
     pub partial_programs: u32,
     /// Number of pages in a block.
     pub pages_per_block: u32,
-    /// Number of blocks on the chip, bad ones included.
+    /// Number of blocks on the chip, including bad ones.
     pub block_count: u32,
     /// Whether the pages of a block must be programmed in ascending order.
     pub in_order: bool,
@@ -34,7 +34,7 @@ pub enum GeometryError {
     Sectors {
         /// Number of data bytes in a page.
         page_size: u32,
-        /// Number of sectors that was asked for.
+        /// The number of sectors in the geometry.
         sectors_per_page: u32,
     },
     /// The page size, given here, is not a power of two.

@@ -104,7 +104,7 @@ pub trait Nand {
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), PowerLost>;
 }
 
-/// A chip that is lent: its owner has it back whatever becomes of the borrower.
+/// A chip that is borrowed, so that its owner keeps it after the borrower is dropped.
 impl<N: Nand + ?Sized> Nand for &mut N {
     fn geometry(&self) -> Geometry {
         (**self).geometry()
