@@ -1,4 +1,4 @@
-//! Test binaries, built once and run as often as wanted.
+//! Builds test binaries once, so that they can be run many times.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{Outcome, shell};
 
-/// Build the tests that `arguments` choose, in the workspace at `tree`, and give their binaries.
-/// Crates from elsewhere are those that this workspace has built already.
+/// Build the tests that `arguments` select, in the workspace at `tree`, and return the paths of
+/// their binaries. Dependencies are not fetched or built again.
 pub(crate) fn of_tests(tree: &Path, arguments: &[&str]) -> Outcome<Vec<PathBuf>> {
     let this = std::env::current_exe()?;
     let target =

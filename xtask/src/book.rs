@@ -1,4 +1,4 @@
-//! The documents as a book: check that no link is dead, and build the pages.
+//! The documents as a book: checks that no link is dead, and builds the pages.
 //!
 //! 1. `docs/SUMMARY.md` lists every document of `docs` in the order of the book. With `book.toml`,
 //!    the same folder is a book for `mdbook`.
@@ -48,7 +48,7 @@ fn events(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_TABLES)
 }
 
-/// The dead links of all documents, and the documents of `docs` that the summary does not list.
+/// The dead links of all documents, and the documents in `docs` that the summary does not list.
 fn faults(documents: &Documents, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     let mut listed = BTreeSet::from([SUMMARY.to_owned()]);
@@ -96,7 +96,7 @@ fn joined(path: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The names by which links lead to the headings of a document, in order.
+/// The anchors of a document's headings, in order.
 fn headings(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut is_heading = false;
@@ -141,7 +141,8 @@ fn build(documents: &Documents, folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// The page of a document. That of the summary is the first one that a reader opens.
+/// The file name of a document's page. That of the summary is `index.html`, which a reader opens
+/// first.
 fn page_name(document: &str) -> String {
     match document.strip_suffix(".md") {
         Some("SUMMARY") => "index.html".to_owned(),

@@ -1,13 +1,13 @@
-//! Check pages in a browser: they must be drawn, be readable, print nothing on the console, and
+//! Checks pages in a browser: they must be drawn, be readable, print nothing on the console, and
 //! request nothing from the network.
 //!
-//! All pages are opened at once, in frames of the widths of a desk and of a telephone, on a light
-//! ground and on a dark one. `browser.js` is put into a copy of each page. It looks for text over
-//! text, for what is hard to see, and for boxes that cannot be reached by keyboard, and tells it
-//! on the console.
+//! All pages are opened at once, in frames as wide as a desktop and as a telephone, on a light and
+//! on a dark background. `browser.js` is inserted into a copy of each page. It looks for
+//! overlapping text, for text with little contrast, and for boxes that cannot be reached by
+//! keyboard, and reports them on the console.
 //!
-//! The browser makes requests of its own. Those of a page have an origin as initiator in its
-//! network log (`null` for a file).
+//! The browser also makes requests of its own. In its network log, the requests of a page are those
+//! with an origin as initiator (`null` for a file).
 
 use crate::{Outcome, shell};
 use serde_json::Value;
@@ -19,9 +19,9 @@ use std::process::{Command, Stdio};
 const PROGRAMS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 const SECONDS_MAX: &str = "240";
 
-/// Widths at which pages are looked at, pixels.
+/// Widths at which pages are checked, pixels.
 const WIDTHS: [u32; 2] = [1280, 390];
-/// The grounds, each with the browser's number for it.
+/// The backgrounds, each with the browser's number for it.
 const GROUNDS: [(&str, u8); 2] = [("dark", 0), ("light", 1)];
 
 const LOOK: &str = include_str!("browser.js");
@@ -31,7 +31,8 @@ pub(crate) fn find() -> Option<&'static str> {
     PROGRAMS.iter().copied().find(|program| shell::is_installed(program))
 }
 
-/// Open pages and drawings without a window. Files of the browser go to the folder `place`.
+/// Open pages and drawings without a window, and report what is wrong. Files of the browser go to
+/// the folder `place`.
 pub(crate) fn inspect(program: &str, pages: &[PathBuf], place: &Path) -> Outcome {
     let mut frames = "<!DOCTYPE html><body>".to_owned();
     for (number, page) in pages.iter().enumerate() {
@@ -54,7 +55,7 @@ pub(crate) fn inspect(program: &str, pages: &[PathBuf], place: &Path) -> Outcome
     Ok(())
 }
 
-/// A page with the script that looks at it. A drawing gets a page around it.
+/// A page with the script that checks it. A drawing is put into a page first.
 fn with_script(page: &str) -> String {
     let script = format!("<script>\n{LOOK}</script></body>");
     if page.contains("</body>") {
@@ -103,7 +104,7 @@ fn console_messages(log: &str) -> Vec<String> {
 }
 
 /// The addresses that pages requested, from the network log, which has one event in each line. The
-/// copies of the pages themselves are none.
+/// pages themselves are left out.
 fn page_requests(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line.trim_end_matches([',', ']'])).ok())

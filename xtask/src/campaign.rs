@@ -1,12 +1,13 @@
 //! `cargo xtask campaign`: long random tests, with every assertion kept.
 //!
-//! 1. Histories of random devices are cut and mounted, of the engine
-//!    (`crates/flysch/tests/it/db/campaign`) or of the stacks of Linux
-//!    (`crates/linux/tests/it/campaign`), or damaged and lying images are mounted (`hostile.rs`).
-//! 2. Everything follows from a seed, which is printed. A failure is made small, and printed as a
-//!    line for `--replay`. The other histories of the stacks go on, and the campaign fails at its
-//!    end.
-//! 3. `--table N` plays N histories of each stack in each mode alone, and prints what they survive.
+//! 1. Random histories of operations run on random devices, are cut by power failures and mounted
+//!    again. They are those of the engine (`crates/flysch/tests/it/db/campaign`) or of the Linux
+//!    stacks (`crates/linux/tests/it/campaign`). Or damaged and forged images are mounted
+//!    (`hostile.rs`).
+//! 2. Everything follows from a seed, which is printed. A history that fails is reduced and printed
+//!    as a line for `--replay`. The other histories of the stacks go on, and the campaign fails at
+//!    its end.
+//! 3. `--table N` plays N histories of each stack in each mode, and prints what they survive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,13 @@ use std::time::{Duration, Instant};
 use crate::words::{number, value};
 use crate::{Outcome, binaries, shell};
 
-/// Histories of a run of the test; images, in hundreds.
+/// Histories in one run of the test; for images, hundreds of them.
 const HISTORIES: u64 = 400;
 const IMAGES: u64 = 500;
-/// Cuts where neither cuts nor minutes are told.
+/// Number of power cuts if neither cuts nor minutes are given.
 const CUTS: u64 = 100_000;
 
-/// What is to be done.
+/// The options of the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Campaign {
     pub(crate) cuts: Option<u64>,
@@ -30,14 +31,14 @@ pub(crate) struct Campaign {
     pub(crate) images: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) replay: Option<String>,
-    /// A stack for Linux, or `all` of them; the engine where it is not told.
+    /// The name of a Linux stack, or `all`. None: the engine.
     pub(crate) stack: Option<String>,
-    /// Histories for each stack and mode of the table of losses.
+    /// Histories for each stack and mode, if the table of losses is wanted.
     pub(crate) table: Option<u64>,
 }
 
 impl Campaign {
-    /// Read the words behind the command.
+    /// Parse the words after the command.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         let mut campaign = Self::default();
         let mut words = words.iter();
@@ -57,9 +58,10 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Build the tests, and run them until there is enough.
+    /// Build the tests, and run them until the wanted number or time is reached.
     pub(crate) fn run(&self) -> Outcome {
-        // The line of a history of a stack begins with its name.
+        // The line of a stack's history begins with the stack's name, that of the engine with a
+        // number.
         let is_stack = |line: &String| line.contains(':') && !line.starts_with(char::is_numeric);
         let of_stacks = self.stack.is_some()
             || self.table.is_some()
@@ -87,8 +89,8 @@ impl Campaign {
         self.cut(binary, name)
     }
 
-    /// Run histories until there are enough cuts, or the time is over. A history that fails is
-    /// told, and the others go on.
+    /// Run histories until there are enough cuts or the time is over. A history that fails is
+    /// reported, and the others go on.
     #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
     fn cut(&self, binary: &Path, name: &str) -> Outcome {
         let start = Instant::now();
@@ -119,7 +121,7 @@ impl Campaign {
         }
     }
 
-    /// Mount images, some ten thousands at a time.
+    /// Mount images, some ten thousand in each run of the test.
     fn mount_images(&self, binary: &Path, images: u64) -> Outcome {
         let first = self.seed.unwrap_or(0);
         let mut done = 0;
@@ -137,17 +139,18 @@ impl Campaign {
     }
 }
 
-/// What the runs of the test have said.
+/// The results of the runs of the test so far.
 #[derive(Debug, Default)]
 struct Done {
     cuts: u64,
     of_stacks: BTreeMap<String, u64>,
-    /// The lines for `--replay`, each with what went wrong.
+    /// The lines for `--replay`, each with a description of the failure.
     failures: Vec<String>,
 }
 
 impl Done {
-    /// Take what one run of the test has said. One that failed without a history is an error.
+    /// Add the results of one run of the test. A run that fails without naming a history is an
+    /// error.
     fn take(&mut self, output: &Output) -> Outcome {
         let text = String::from_utf8_lossy(&output.stdout);
         let line = text.lines().find(|line| line.starts_with("seeds from"));
@@ -172,12 +175,12 @@ impl Done {
     }
 }
 
-/// The number that a text begins with.
+/// The number at the beginning of a text. None if there is none.
 fn digits(text: &str) -> Option<u64> {
     text.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// One test of a binary, with its output.
+/// The command that runs one test of a binary and shows its output.
 fn test(binary: &Path, name: &str) -> Command {
     let mut command = Command::new(PathBuf::from(binary));
     command.args(["--exact", name, "--nocapture"]).stdin(Stdio::null());
@@ -185,7 +188,7 @@ fn test(binary: &Path, name: &str) -> Command {
     command
 }
 
-/// What a test that succeeds says.
+/// The output of a test. It is an error if the test fails.
 fn said(command: &mut Command) -> Outcome<String> {
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,5 +1,5 @@
-//! `cargo xtask coverage`: which lines the tests reach, by crate and module, and which they do not
-//! in the file systems for Linux.
+//! `cargo xtask coverage`: which lines the tests reach, by crate and module. For the Linux file
+//! systems it also lists the lines that they do not reach.
 //!
 //! 1. The counts are those of `cargo llvm-cov`. Without it, the command says how to get it.
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use crate::{Outcome, shell};
 
-/// Modules whose lines that no test reaches are listed.
+/// Modules whose unreached lines are listed.
 const LISTED: [&str; 5] = ["jffs2", "ubifs", "ubi", "yaffs2", "ftl"];
-/// Packages that are measured where none is told: the storage stack, by its own tests.
+/// Packages that are measured by default: the storage stack with its own tests.
 const PACKAGES: [&str; 2] = ["flysch-linux", "flysch-fuzz"];
 
-/// Lines that were reached, and all lines.
+/// Number of reached lines, and number of all lines.
 type Share = (u64, u64);
 
-/// Run the tests of `packages`, and print what they reach.
+/// Run the tests of `packages`, and print the coverage.
 pub(crate) fn run(packages: &[String]) -> Outcome {
     if !shell::is_installed("cargo-llvm-cov") {
         return Err("cargo-llvm-cov is missing; get it with `rustup component add llvm-tools` \
@@ -49,7 +49,7 @@ pub(crate) fn run(packages: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The report of the command. What its tests print goes to the terminal's error stream.
+/// Run the command and return its report. The output of the tests goes to standard error.
 fn measured(command: &mut Command) -> Outcome<String> {
     let target = std::env::current_exe()?;
     let target = target.ancestors().nth(2).ok_or("xtask runs outside a target folder")?;
@@ -59,13 +59,13 @@ fn measured(command: &mut Command) -> Outcome<String> {
     Ok(std::fs::read_to_string(report)?)
 }
 
-/// The path of a source of the workspace within it. Tests do not count.
+/// The path of a source file within the workspace. None for tests and for files elsewhere.
 fn source(path: &str) -> Option<&str> {
     let path = path.strip_prefix(shell::root().to_str()?)?.trim_start_matches('/');
     (path.starts_with("crates/") && path.contains("/src/")).then_some(path)
 }
 
-/// The crate and the module of a source: `linux/jffs2`.
+/// The crate and the module of a source file, such as `linux/jffs2`.
 fn module_of(path: &str) -> String {
     let inner = path.trim_start_matches("crates/");
     let Some((name, file)) = inner.split_once("/src/") else { return inner.to_owned() };
@@ -73,8 +73,8 @@ fn module_of(path: &str) -> String {
     format!("{name}/{module}")
 }
 
-/// The lines that a file's segments leave with a count of 0. A segment is a line, a column, a
-/// count, and whether it counts at all, up to the next.
+/// The lines of a file that were not reached. A segment extends to the next one; it has a line, a
+/// column, a count, and whether it has a count at all.
 fn missed_lines(segments: &Value) -> Vec<u64> {
     let all: Vec<&Value> = segments.as_array().map(|it| it.iter().collect()).unwrap_or_default();
     let mut lines = Vec::new();
@@ -103,7 +103,7 @@ fn print(modules: &BTreeMap<String, Share>, missed: &BTreeMap<String, Vec<u64>>)
     }
 }
 
-/// Numbers in a row as ranges: `3-5, 9`.
+/// Consecutive numbers as ranges: `3-5, 9`.
 fn ranges(lines: &[u64]) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &line in lines {

@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: the targets of `crates/fuzz`, with as many inputs as wanted.
 //!
-//! 1. Each target runs in a process of its own, so that its memory is its own.
-//! 2. Overflow checks and assertions are kept. An input that panics, takes 5 s or makes the process
-//!    take 1 GB fails the run, and is told as a line for `--replay`.
+//! 1. Each target runs in a process of its own, so that its memory can be measured and limited.
+//! 2. Overflow checks and assertions are enabled. If an input panics, takes 5 s or makes the
+//!    process take 1 GB, the run fails and prints it as a line for `--replay`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,24 +11,25 @@ use std::time::{Duration, Instant};
 use crate::words::{number, value};
 use crate::{Outcome, binaries, shell};
 
-/// Inputs of each target where neither inputs nor minutes are told, and in a round of minutes.
+/// Inputs for each target if neither inputs nor minutes are given; also inputs in one round if
+/// minutes are given.
 const INPUTS: u64 = 10_000;
 const ROUND: u64 = 2000;
 
-/// What is to be done.
+/// The options of the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fuzz {
-    /// The beginning of the names of targets; empty for all.
+    /// The beginning of the names of the targets to run. Empty for all.
     pub(crate) target: String,
     pub(crate) inputs: Option<u64>,
     pub(crate) minutes: Option<u64>,
     pub(crate) seed: Option<u64>,
-    /// An input in hexadecimal.
+    /// An input to replay, in hexadecimal.
     pub(crate) replay: Option<String>,
 }
 
 impl Fuzz {
-    /// Read the words behind the command.
+    /// Parse the words after the command.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         let mut fuzz = Self::default();
         let mut words = words.iter();
@@ -49,7 +50,7 @@ impl Fuzz {
         Ok(fuzz)
     }
 
-    /// Build the targets, and run them until there is enough.
+    /// Build the targets, and run them until the wanted number or time is reached.
     #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
     pub(crate) fn run(&self) -> Outcome {
         let arguments = ["--profile", "sim", "--package", "flysch-fuzz", "--test", "it"];
@@ -76,14 +77,14 @@ impl Fuzz {
         Ok(())
     }
 
-    /// The full names of the targets that are wanted.
+    /// The full names of the targets to run.
     fn targets(&self, binary: &Path) -> Outcome<Vec<String>> {
         let list = shell::output(Command::new(binary).args(["--list", "--format", "terse"]))?;
         let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
         let is_wanted = |name: &&str| {
             let short = name.split("::").last().unwrap_or_default();
             let is_all = self.target.is_empty() || name.starts_with(&format!("{}::", self.target));
-            // Names of tests are sentences, and those of targets are not.
+            // Ordinary tests have names that are sentences; names of targets are not.
             !name.starts_with("seeds")
                 && !short.contains("_are_")
                 && (is_all || short == self.target)
@@ -104,7 +105,7 @@ fn one(binary: &Path, target: &str) -> Command {
     command
 }
 
-/// The line with the figures of a target.
+/// Run a target and return the line with its figures.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 fn outcome_of(command: &mut Command, seed: u64, count: u64) -> Outcome<String> {
     command.env("FLYSCH_SEED", seed.to_string()).env("FLYSCH_INPUTS", count.to_string());

@@ -1,4 +1,4 @@
-//! Other programs: find them and run them.
+//! Finds and runs other programs.
 //!
 //! 1. No program that is started here reads the standard input.
 //! 2. The error of a program that cannot be started differs from that of one that failed.
@@ -14,7 +14,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies inside the workspace")
 }
 
-/// The cargo that runs this program, to be run in the root of the workspace.
+/// A command that runs this cargo in the root of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands whose pages and drawings are looked at, as a user writes them: a comparison, a sweep
-/// with several seeds, one run with its trace, drawings of it, and the papers.
+/// The commands whose pages and drawings are checked, as a user types them: a comparison, a sweep
+/// with several seeds, one run with its trace, drawings of the trace, and the papers.
 const COMMANDS: [&str; 7] = [
     "compare",
     "bench insert,update --on sqlite/jffs2,sqlite/ubifs --requests 100,200 --record-size 150,600 \
@@ -19,7 +19,7 @@ const COMMANDS: [&str; 7] = [
     "repro all --quick --out papers",
 ];
 
-/// Run the commands, and look at the pages they write.
+/// Run the commands, and check the pages that they write.
 pub(crate) fn run() -> Outcome {
     let binary = shell::release_binary()?;
     let place = Scratch::open()?;
@@ -39,7 +39,7 @@ pub(crate) fn run() -> Outcome {
     browser::inspect(program, &pages, &place.path)
 }
 
-/// The pages and drawings of a folder, by name.
+/// The pages and drawings in a folder, sorted by name.
 fn drawn(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

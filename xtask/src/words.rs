@@ -1,8 +1,8 @@
-//! The words behind a command.
+//! The words after a command.
 
 use std::slice::Iter;
 
-/// The value that follows an option.
+/// The value of an option: the next word. It is an error if there is none.
 pub(crate) fn value<'w>(words: &mut Iter<'_, &'w str>, option: &str) -> Result<&'w str, String> {
     words.next().copied().ok_or_else(|| format!("`{option}` needs a value"))
 }

@@ -1,4 +1,4 @@
-//! A planted fault: where it goes, and the tests that ought to find it.
+//! A planted fault: its place in the sources, and the tests that should find it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,23 @@ use serde_json::Value;
 use super::verdict::Verdict;
 use crate::Outcome;
 
-/// A test that says nothing for so long goes round in circles.
+/// If a test prints nothing for this long, it is taken for an endless loop.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// What a test may take of the memory, KiB. A fault may make it take more and more.
+/// Limit of a test's memory, KiB, because a fault may make it allocate without end.
 const MEMORY_KIB: u32 = 4 << 20;
 
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) file: String,
-    /// Text that the file has once, and that holds `old` once; `old` itself where there is none.
+    /// A text that occurs once in the file and contains `old` once. If it is not given, `old`
+    /// itself must occur once.
     pub(super) within: String,
-    /// An expression, or statements that end with `;` or `}`.
+    /// The code that is replaced: an expression, or statements that end with `;` or `}`.
     pub(super) old: String,
     pub(super) new: String,
-    /// Parts of the names of the tests that are run, in this order.
+    /// Parts of the names of the tests to run, in this order.
     tests: Vec<String>,
-    /// Why no test can find it.
+    /// Why no test can find the fault. None if a test should.
     equivalent: Option<String>,
 }
 
@@ -54,22 +55,22 @@ impl Fault {
         })
     }
 
-    /// The crate whose tests are run.
+    /// The name of the crate whose tests are run.
     pub(super) fn package(&self) -> Outcome<String> {
         let folder = self.file.split('/').nth(1);
         let folder = folder.ok_or_else(|| format!("{} is no file of a crate", self.file))?;
         Ok(if folder == "flysch" { folder.to_owned() } else { format!("flysch-{folder}") })
     }
 
-    /// The crate, and the module at the top of its sources.
+    /// The crate, and the top-level module of the file.
     pub(super) fn area(&self) -> String {
         let parts: Vec<&str> = self.file.split('/').collect();
         let module = parts.get(3).map_or("", |module| module.trim_end_matches(".rs"));
         format!("{}/{module}", parts.get(1).unwrap_or(&""))
     }
 
-    /// Run the tests with the fault of this number switched on, until one fails. The test that
-    /// caught it before comes first.
+    /// Run the tests with this fault switched on, until one fails. The test that caught the fault
+    /// last time (`before`) is run first.
     pub(super) fn verdict(
         &self,
         number: usize,
@@ -79,7 +80,7 @@ impl Fault {
         if let Some(reason) = &self.equivalent {
             return Ok(Verdict::Equivalent(reason.clone()));
         }
-        // The list begins with what is quick.
+        // Quick tests come first in the list.
         let first = before.map(|test| vec!["--exact".to_owned(), test.to_owned()]);
         let others = self.tests.iter().map(|part| vec![part.clone()]);
         for arguments in first.into_iter().chain(others) {
@@ -93,26 +94,26 @@ impl Fault {
     }
 }
 
-/// The first test of a binary that fails with a fault switched on.
+/// The first test of a binary that fails while a fault is switched on. None if all pass.
 fn failing_test(binary: &Path, arguments: &[String], number: usize) -> Outcome<Option<String>> {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"")]).arg(binary);
     command.args(arguments).env("FLYSCH_PLANTED", number.to_string());
-    // What is found need not be made small.
+    // A failing case need not be reduced.
     command.env("FLYSCH_TRIES", "0").stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let found = child.stdout.take().map(first_failure).unwrap_or_default();
     finish(&mut child, found)
 }
 
-/// How the output of a test binary ended.
+/// Why the output of a test binary is not read any further.
 #[derive(Default)]
 enum End {
     /// This test failed.
     Failed(String),
-    /// Nothing came for long.
+    /// There was no output for [`PATIENCE`].
     Silent,
-    /// There is no more.
+    /// The output has ended.
     #[default]
     Over,
 }
@@ -141,7 +142,7 @@ fn first_failure(stdout: ChildStdout) -> End {
     }
 }
 
-/// End the tests; the one that failed.
+/// Stop the tests, and return the one that failed.
 fn finish(child: &mut Child, end: End) -> Outcome<Option<String>> {
     match end {
         End::Over => {

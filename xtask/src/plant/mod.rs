@@ -1,10 +1,10 @@
-//! Faults planted in the sources, each of which a test has to find.
+//! Faults that are planted in the sources to test the tests: each should make a test fail.
 //!
-//! `xtask/plants.json` lists them, and `docs/planted.csv` says what became of each.
+//! `xtask/plants.json` lists the faults, and `docs/planted.csv` has the verdict on each.
 //!
-//! 1. All faults are planted in a copy of the tree, whichever are asked for, and switched on one at
-//!    a time: the copy is built once.
-//! 2. A fault that does not compile is an error, and not one that was found.
+//! 1. All faults are planted in one copy of the sources, whichever are to be tested, and are
+//!    switched on one at a time. So the copy is built once.
+//! 2. A fault that does not compile is an error; it does not count as found.
 
 mod fault;
 mod tree;
@@ -18,31 +18,31 @@ use crate::{Outcome, binaries};
 use fault::Fault;
 use verdict::{Verdict, Verdicts};
 
-/// Draws a tenth of the faults where no seed is given, so that a run can be repeated.
+/// The default seed for choosing a tenth of the faults, so that a run can be repeated.
 const SEED: u64 = 149_916_165_163_951;
 
-/// Which faults are switched on.
+/// Which faults to test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// All of them; `docs/planted.csv` is written.
+    /// All faults. `docs/planted.csv` is updated.
     All,
-    /// A tenth, drawn by a seed: that of the last commit where none is given. An error is a
-    /// verdict that differs from `docs/planted.csv`.
+    /// A tenth, chosen by a seed; by that of the last commit if it is None. It is an error if a
+    /// verdict differs from `docs/planted.csv`.
     Tenth(Option<u64>),
-    /// Those of an area, or those that begin with it; `docs/planted.csv` is written.
+    /// The faults in areas whose names begin with this. `docs/planted.csv` is updated.
     Area(String),
-    /// Those of an area, or of all areas, that were never tried; `docs/planted.csv` is written.
+    /// The faults of an area, or of all, that were never tested. `docs/planted.csv` is updated.
     New(String),
-    /// Those of an area, or of all areas, that escaped; `docs/planted.csv` is written.
+    /// The faults of an area, or of all, that escaped. `docs/planted.csv` is updated.
     Escaped(String),
-    /// Those whose names hold one of several parts; `docs/planted.csv` is written.
+    /// The faults whose names contain one of these texts. `docs/planted.csv` is updated.
     Named(Vec<String>),
 }
 
-/// Continuous integration has so long for the faults that it draws.
+/// The time that continuous integration has for the faults that it chooses.
 const TENTH_TIME: Duration = Duration::from_secs(180);
 
-/// Plant the faults, and report which are found.
+/// Test faults, and report which are found.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 pub(crate) fn plant(choice: &Choice) -> Outcome {
     let text = fs::read_to_string(root().join("xtask/plants.json"))?;
@@ -92,13 +92,13 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
 }
 
 impl Choice {
-    /// Those of several parts of names, with commas between them.
+    /// The choice of faults whose names contain one of several texts, separated by commas.
     pub(crate) fn named(parts: &str) -> Self {
         Self::Named(parts.split(',').map(|part| part.trim().to_owned()).collect())
     }
 }
 
-/// The faults that are switched on, by their numbers.
+/// The chosen faults, with their numbers.
 fn chosen<'f>(
     choice: &Choice,
     all: &'f [Fault],
@@ -124,7 +124,7 @@ fn chosen<'f>(
         Choice::Tenth(seed) => {
             let seed = seed.unwrap_or(SEED);
             println!("the faults of seed {seed}: cargo xtask plant --tenth {seed}");
-            // What was never tried has no verdict that could differ.
+            // A fault that was never tested has no verdict to compare with.
             let mut order = those(&|fault| verdicts.has(fault));
             order.sort_by_key(|&(number, _)| {
                 let mixed = (seed ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);

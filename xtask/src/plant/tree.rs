@@ -1,4 +1,4 @@
-//! The copy of the tree in which all faults are planted.
+//! The copy of the sources in which all faults are planted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,11 +11,11 @@ use super::fault::Fault;
 use crate::Outcome;
 use crate::shell::{output, root};
 
-/// The version of the workspace, and that of the copy: both are built in one target folder, and
-/// neither takes what was built for the other.
+/// The version of the workspace, and of the copy. They differ, so that both can be built in the
+/// same target folder without using each other's results.
 const VERSIONS: [&str; 2] = ["version = \"0.1.0\"", "version = \"0.1.0-planted\""];
 
-/// What a crate that has faults asks for each of them.
+/// The function that is added to a crate with faults. Each fault calls it.
 const SWITCH: &str = "
 extern crate std;
 
@@ -27,8 +27,8 @@ pub(crate) fn planted(number: u32) -> bool {
 }
 ";
 
-/// Copy the files that version control knows, with all faults planted. Files that are as they ought
-/// to be are left alone, so that little has to be built again.
+/// Copy the files under version control, with all faults planted. Files that have not changed are
+/// not written, so that little must be built again.
 pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     let mut by_file: BTreeMap<String, Vec<(usize, &Fault)>> = BTreeMap::new();
     for (number, fault) in (1..).zip(faults) {
@@ -63,7 +63,7 @@ pub(super) fn prepare(tree: &Path, faults: &[Fault]) -> Outcome {
     Ok(())
 }
 
-/// Remove the files of a folder in the copy that the tree has no more.
+/// Remove the files from a folder of the copy that no longer exist in the sources.
 fn drop_others(tree: &Path, folder: &Path, files: &BTreeSet<&str>) -> Outcome {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
@@ -85,10 +85,10 @@ fn library_of(fault: &Fault) -> Outcome<String> {
     }
 }
 
-/// Text of a file, and the faults that are planted there.
+/// A range of a file's text, and the faults that are planted in it.
 type Spot<'f> = (Range<usize>, Vec<(usize, &'f Fault)>);
 
-/// The text of a file with faults.
+/// The text of a file with its faults planted.
 fn planted(text: &str, faults: &[(usize, &Fault)]) -> Outcome<String> {
     let mut places: Vec<Spot<'_>> = Vec::new();
     for &(number, fault) in faults {
@@ -142,8 +142,8 @@ fn place_of(text: &str, fault: &Fault) -> Outcome<Range<usize>> {
     Ok(start..start + fault.old.len())
 }
 
-/// A function that asks for a fault cannot be evaluated by the compiler: the last one that `text`
-/// begins is no more `const`.
+/// Remove the last `const` of a function from `text`: a function with a fault calls another one
+/// that is not `const`.
 fn unconst(text: &mut String) {
     let begins = |line: &str| {
         let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! What became of each planted fault, as `docs/planted.csv` keeps it.
+//! The verdicts on planted faults, which `docs/planted.csv` stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,14 +9,14 @@ use crate::shell::root;
 
 const DOCUMENT: &str = "docs/planted.csv";
 
-/// What became of a fault.
+/// The verdict on a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// This test failed.
+    /// This test fails with the fault, as it should.
     Caught(String),
-    /// Every test passed.
+    /// Every test passes in spite of the fault.
     Escaped,
-    /// No test can tell, for this reason.
+    /// No test can notice the fault, for this reason.
     Equivalent(String),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The verdicts by the names of the faults.
+/// The verdicts, by the names of the faults.
 pub(super) struct Verdicts(BTreeMap<String, (String, Verdict)>);
 
 impl Verdicts {
@@ -67,17 +67,17 @@ impl Verdicts {
         Ok(Self(verdicts))
     }
 
-    /// Whether a fault was tried before.
+    /// Whether a fault was tested before.
     pub(super) fn has(&self, fault: &Fault) -> bool {
         self.0.contains_key(&fault.name)
     }
 
-    /// Whether a fault escaped when it was last tried.
+    /// Whether a fault escaped when it was last tested.
     pub(super) fn has_escaped(&self, fault: &Fault) -> bool {
         self.0.get(&fault.name).is_some_and(|(_, known)| *known == Verdict::Escaped)
     }
 
-    /// The test that caught a fault when it was last tried.
+    /// The test that caught a fault when it was last tested. None if none did.
     pub(super) fn test_of(&self, fault: &Fault) -> Option<&str> {
         match self.0.get(&fault.name) {
             Some((_, Verdict::Caught(test))) => Some(test),
@@ -85,8 +85,8 @@ impl Verdicts {
         }
     }
 
-    /// Whether a verdict is another one than is written down; which test caught it is no matter,
-    /// and one that escaped may be caught.
+    /// Whether a verdict contradicts the stored one. It does not matter which test caught the
+    /// fault, and a fault that escaped may be caught now.
     pub(super) fn differs(&self, fault: &Fault, verdict: &Verdict) -> bool {
         let is_known = |known: &Verdict| known.word() == verdict.word();
         let is_better = matches!(verdict, Verdict::Caught(_));
@@ -97,7 +97,7 @@ impl Verdicts {
         self.0.insert(fault.name.clone(), (fault.area(), verdict));
     }
 
-    /// Forget what is no fault of the list any more.
+    /// Remove the verdicts on faults that are not in the list any more.
     pub(super) fn keep(&mut self, faults: &[Fault]) {
         self.0.retain(|name, _| faults.iter().any(|fault| fault.name == *name));
     }
@@ -117,7 +117,7 @@ impl Verdicts {
         Ok(writer.flush()?)
     }
 
-    /// Print how many of the list are caught, by area and in all.
+    /// Print how many faults of the list are caught, for each area and in total.
     pub(super) fn print(&self, faults: &[Fault]) {
         let areas: BTreeSet<String> = faults.iter().map(Fault::area).collect();
         for area in areas.iter().map(String::as_str).chain([""]) {

@@ -11,12 +11,13 @@ pub(super) fn judged(flysch: &Flysch, reference: &str) -> Outcome<Vec<Value>> {
     flysch.runs(&words.map(str::to_owned))
 }
 
-/// One of the texts that say what was run.
+/// A text of the row that describes what was run.
 pub(super) fn label<'a>(row: &'a Value, name: &str) -> Outcome<&'a str> {
     Ok(row[name].as_str().ok_or_else(|| format!("a row lacks `{name}`: {row}"))?)
 }
 
-/// A number of one of the row's counts, such as `kernel` of `page_reads`.
+/// A number of one of the row's counts: `of` is a field such as `kernel`, and `count` such as
+/// `page_reads`.
 pub(super) fn number(row: &Value, count: &str, of: &str) -> Outcome<f64> {
     let number = row[count][of].as_f64();
     Ok(number.ok_or_else(|| format!("a row lacks `{count}.{of}`: {row}"))?)

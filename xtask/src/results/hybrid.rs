@@ -22,7 +22,7 @@ const HEADING: &str = "\
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// The columns that say what was run.
+/// The columns that describe what was run.
 const LABELS: [&str; 3] = ["run", "stack", "journal"];
 
 /// Run every row of the reference in which the kernel programmed pages.

@@ -30,7 +30,7 @@ const HEADING: &str = "\
 |---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// The columns that say what was run.
+/// The columns that describe what was run.
 const LABELS: [&str; 5] = ["fs", "operation", "record_size", "requests", "variant"];
 
 /// Run every row of the reference and show both counts.

@@ -1,4 +1,4 @@
-//! Generate every figure that the documents quote, with the release binary.
+//! Generates every figure that the documents quote, with the release binary.
 //!
 //! 1. A module runs `flysch`, reads its JSON and writes the Markdown of its sections.
 //! 2. `docs/results.md` and `docs/speed.md` contain nothing else.
@@ -76,7 +76,8 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     settle(SPEED, &speed::render(&flysch, mode, &read(SPEED)?)?, mode)
 }
 
-/// A section. Its title is printed when it is done, because some take minutes.
+/// A section of a document. Its title is printed when it is done, because some sections take
+/// minutes.
 fn section(title: &str, body: &str) -> String {
     println!("== {title}");
     format!("\n## {title}\n\n{}\n", body.trim_end())
@@ -108,7 +109,7 @@ fn between_marks(document: &str, fresh: &str) -> Outcome<String> {
     Ok([before, MARKS[0], "\n", fresh, "\n", MARKS[1], after].concat())
 }
 
-/// The first line that differs, in both versions.
+/// The first line that differs between two texts, in both versions.
 fn first_difference(committed: &str, fresh: &str) -> Option<String> {
     let (mut old, mut new) = (committed.lines(), fresh.lines());
     let mut line = 1;

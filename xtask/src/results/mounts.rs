@@ -1,4 +1,4 @@
-//! Results section: what it costs each stack to come back after a stop.
+//! Results section: the cost of starting each stack again after a stop.
 
 use super::{Flysch, counts};
 use crate::Outcome;

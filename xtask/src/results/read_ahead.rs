@@ -1,4 +1,4 @@
-//! Results section: what read-ahead reads, the simulator against Linux 6.1 with nandsim.
+//! Results section: the pages that read-ahead reads, the simulator against Linux 6.1 with nandsim.
 //!
 //! There are two references: reads of a file of 5 MiB, and selects on a database of contacts.
 
@@ -25,7 +25,7 @@ const HEADING: &str = "\
 |---|---|---|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// The columns that say what was run.
+/// The columns that describe what was run.
 const LABELS: [&str; 5] = ["on", "pattern", "read_ahead", "requests", "size"];
 
 /// Write the tables of both references.

@@ -1,10 +1,10 @@
-//! How many instructions of the host a simulated operation takes, by workload and stack.
+//! Instructions of the host for each simulated operation, by workload and stack.
 //!
-//! Two runs of each cell differ in their number of requests alone. The difference of their
-//! instructions, divided by the difference of their operations, leaves out what is done once, such
-//! as the start of the program and the filling of tables. Instructions are counted, not timed, so
-//! the load of the machine does not matter. Another compiler or another C library changes them by
-//! some per cent, so a check allows a quarter.
+//! Each cell is measured by two runs that differ only in their number of requests. The difference
+//! of their instructions is divided by the difference of their operations. So work that is done
+//! once does not count, such as starting the program and filling tables. Instructions are counted
+//! and not timed, so the load of the machine does not matter. Another compiler or C library changes
+//! them by a few percent, so a check allows a quarter.
 
 use super::{Flysch, Mode};
 use crate::Outcome;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::Command;
 
-/// Workloads, each with its numbers of requests and further arguments.
+/// Workloads, each with the two numbers of requests and further arguments.
 const WORKLOADS: [(&str, [u32; 2], &str); 12] = [
     ("insert", [200, 400], ""),
     ("select", [100, 200], "--fill 500"),
@@ -30,7 +30,7 @@ const WORKLOADS: [(&str, [u32; 2], &str); 12] = [
     ("overwrite", [1, 2], "--partition-blocks 128"),
 ];
 const MEDIA: [&str; 4] = ["jffs2", "yaffs2", "ubifs", "ftl"];
-/// Workloads of files, which run without an engine.
+/// Workloads of files, which need no database engine.
 const OF_FILES: [&str; 3] = ["read", "postmark", "overwrite"];
 
 const OPENING: &str = "\
@@ -44,7 +44,7 @@ simulated chip, counted by valgrind. `--check` fails where one differs by more t
 /// By how much a cell may differ from the committed one, percent.
 const GROWTH_MAX: f64 = 25.0;
 
-/// The columns of the table: the stacks, and what runs on the engine.
+/// The columns of the table: all stacks, and this project's engine if the workload runs on it.
 fn stacks(workload: &str) -> Vec<String> {
     let is_of_files = OF_FILES.contains(&workload);
     let main = if is_of_files { "file" } else { "sqlite" };
@@ -52,8 +52,8 @@ fn stacks(workload: &str) -> Vec<String> {
     MEDIA.iter().map(|medium| format!("{main}/{medium}")).chain(engine).collect()
 }
 
-/// The section, with new figures where these differ by more than they may from the `committed`
-/// ones. Without valgrind it is as it was.
+/// The section. New figures replace the `committed` ones if they differ by more than
+/// [`GROWTH_MAX`]. Without valgrind, the section does not change.
 pub(super) fn render(flysch: &Flysch, mode: Mode, committed: &str) -> Outcome<String> {
     let known = figures(committed);
     if !shell::is_installed("valgrind") {
@@ -146,7 +146,7 @@ fn table(cells: &BTreeMap<(String, String), f64>) -> String {
     text
 }
 
-/// The figures of a document that [`table`] wrote.
+/// The figures in a document that [`table`] wrote.
 fn figures(document: &str) -> BTreeMap<(String, String), f64> {
     let mut cells = BTreeMap::new();
     for line in document.lines() {

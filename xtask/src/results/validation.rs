@@ -50,7 +50,7 @@ fn line(row: &Value) -> Outcome<String> {
     Ok(text + "\n")
 }
 
-/// In how many cells both sides have the same counts.
+/// A sentence on the number of cells in which both sides have the same counts.
 fn equal(text: &str) -> Outcome<String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers()?.clone();

@@ -1,4 +1,4 @@
-//! The database on the microcontroller: code by module, and the RAM of its fields.
+//! Section: the database on a microcontroller, with its code by module and the RAM of its fields.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,11 +6,12 @@ use std::fmt::Write;
 use super::elf::Object;
 use crate::Outcome;
 
-/// Modules of the engine; what is in none of them is the firmware's own or of the core library.
+/// Modules of the engine. Code that belongs to none of them is the firmware's own or the core
+/// library's.
 const MODULES: [&str; 7] = ["db", "log", "media", "record", "row", "store", "flash"];
 const OTHERS: &str = "core library, and what was put into the firmware's own functions";
 
-/// What stands behind the size of the code.
+/// The text after the size of the code in the document.
 pub(super) const CODE: &str = " bytes of code,";
 
 /// The section of the document.
@@ -41,7 +42,7 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     Ok(text)
 }
 
-/// What the test `memory` of the engine asserts.
+/// The text on the RAM of the database. The engine's test `memory` asserts these numbers.
 const MEMORY: &str = "
 A function that is used once is put into its caller, and counts there. The caller gives the memory,
 at the least this many bytes:
@@ -61,7 +62,7 @@ at the least this many bytes:
 More of it makes the memory table, the windows and the Bloom filters larger.
 ";
 
-/// The module of the engine that a symbol belongs to: the first that its mangled name has.
+/// The module of the engine that a symbol belongs to: the first one in its mangled name.
 fn module_of(name: &str) -> &'static str {
     let places = MODULES.iter().filter_map(|module| {
         let found = [format!("flysch{}{module}", module.len()), format!("flysch..{module}..")];

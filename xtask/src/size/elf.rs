@@ -1,4 +1,4 @@
-//! An object file for a 32-bit processor. Only the part of ELF that sizes need is parsed.
+//! Parses an object file for a 32-bit processor, as far as sizes need it.
 
 use crate::Outcome;
 
@@ -18,20 +18,20 @@ const CALLS: [u32; 2] = [10, 30];
 pub(super) struct Object {
     bytes: Vec<u8>,
     sections: Vec<Section>,
-    /// The section that has the names of the sections.
+    /// The number of the section that contains the names of sections.
     names: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Section {
-    /// Where its name is among those of the sections.
+    /// The offset of its name in the section of names.
     name: usize,
     kind: u32,
     flags: u32,
     at: usize,
     size: u32,
     link: usize,
-    /// Of relocations, the section that they change.
+    /// For relocations, the number of the section that they change.
     info: usize,
 }
 
@@ -68,8 +68,8 @@ impl Object {
         String::from_utf8_lossy(name).into_owned()
     }
 
-    /// Functions, each in a section of its own, with the bytes of stack that they take: what the
-    /// compiler notes beside them.
+    /// The stack frames that the compiler notes: the section of each function, and the bytes of
+    /// stack that the function needs.
     pub(super) fn frames(&self) -> Vec<(usize, u32)> {
         let notes = (0..self.sections.len())
             .filter(|&section| self.section_name(section).starts_with(".stack_sizes"));
@@ -82,8 +82,8 @@ impl Object {
         notes.filter_map(frame).collect()
     }
 
-    /// Sections of functions, and those of the functions that they call. Calls by a pointer are
-    /// not among them.
+    /// The calls between functions, as pairs of sections: caller and called function. Calls through
+    /// pointers are not included.
     pub(super) fn calls(&self) -> Outcome<Vec<(usize, usize)>> {
         let mut calls = Vec::new();
         let tables = self.sections.iter().filter(|section| section.kind == RELOCATIONS);

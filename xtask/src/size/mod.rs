@@ -1,4 +1,4 @@
-//! `cargo xtask size`: code and RAM of the engine on a Cortex-M3: its index layer, its database.
+//! `cargo xtask size`: code and RAM on a Cortex-M3, of the indexes and of the database engine.
 //!
 //! A firmware that calls every operation of an index over two registers (`firmware.txt`) is built
 //! for thumbv7m as one optimised object, and the sizes of its sections are added up. Library
@@ -67,18 +67,18 @@ const DEBIAN: [Package; 2] = [
 ];
 const DEBIAN_COMPILER: &str = "/usr/bin/rustc";
 
-/// Where the target's core library comes from.
+/// How to compile for the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Toolchain {
     Rustup,
     Debian,
 }
 
-/// How much larger than the document says the code may be in continuous integration, per cent.
+/// By how much the code may exceed the size in the document in continuous integration, percent.
 const GROWTH_MAX: u32 = 3;
 
-/// The stage of continuous integration: the code of the database may not have grown much. Where
-/// there is no compiler for the target, it says so.
+/// The stage of continuous integration: fails if the code of the database has grown too much. If
+/// there is no compiler for the target, the stage is skipped with a message.
 pub(crate) fn stage() -> Outcome {
     let toolchain = match toolchain() {
         Ok(toolchain) => toolchain,
@@ -139,7 +139,7 @@ fn toolchain() -> Outcome<Toolchain> {
     .into())
 }
 
-/// Write the firmware as a package of its own, in the folder of this program.
+/// Write the firmware as a package of its own, in the build folder of this program.
 fn prepare(level: &str) -> Outcome<PathBuf> {
     let folder = std::env::current_exe()?.with_file_name("firmware");
     fs::create_dir_all(folder.join("src"))?;
@@ -165,7 +165,7 @@ fn build(folder: &Path, toolchain: Toolchain, features: &str) -> Outcome<Object>
     if toolchain == Toolchain::Debian {
         command.env("RUSTC", DEBIAN_COMPILER).arg("-Zbuild-std=core");
     }
-    // Frames are noted by a flag that is not stable; the code is the same.
+    // Noting the stack frames needs an unstable flag. It does not change the code.
     command.env("RUSTC_BOOTSTRAP", "1").args(["--features", features, "--", &emit, "-Awarnings"]);
     shell::run(command.arg("-Zemit-stack-sizes"))?;
     Object::parse(fs::read(&object)?)

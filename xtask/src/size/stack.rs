@@ -1,4 +1,4 @@
-//! Stack on the microcontroller: the largest frames, and the deepest path of calls.
+//! Section: the stack on a microcontroller, with the largest frames and the deepest path of calls.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,19 +6,21 @@ use std::fmt::Write;
 use super::elf::Object;
 use crate::Outcome;
 
-/// Frames that are listed.
+/// Number of frames that are listed.
 const LISTED: usize = 8;
 
 /// The functions of an object, by section.
 struct Stack {
     frames: BTreeMap<usize, u32>,
     calls: BTreeMap<usize, Vec<usize>>,
-    /// The deepest path from each function, and where it goes on.
+    /// For each function, the depth of the deepest path that begins with it, and the next function
+    /// on that path.
     depths: BTreeMap<usize, (u32, Option<usize>)>,
 }
 
 impl Stack {
-    /// The bytes from this function down. No function of the engine calls itself.
+    /// The bytes of stack on the deepest path from this function on. No function of the engine is
+    /// recursive.
     fn depth(&mut self, function: usize) -> u32 {
         if let Some((depth, _)) = self.depths.get(&function) {
             return *depth;
@@ -71,14 +73,14 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     Ok(text)
 }
 
-/// The module and the name of a function of the engine, of its mangled name.
+/// The module and the name of a function of the engine, from its mangled name.
 fn short(section: &str) -> String {
     let name = section.trim_start_matches(".text.");
     let Some((_, rest)) = name.split_once("6flysch") else { return name.to_owned() };
     let (mut parts, mut at) = (Vec::new(), 0);
     while let Some(byte) = rest.as_bytes().get(at) {
         match byte {
-            // An identifier behind its length.
+            // An identifier, which follows its length.
             b'0'..=b'9' => {
                 let digits = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
                 let len: usize = rest[at..at + digits].parse().unwrap_or(0);
@@ -86,9 +88,9 @@ fn short(section: &str) -> String {
                 parts.extend(rest.get(from..from + len));
                 at = from + len;
             }
-            // What stood before.
+            // A reference to an earlier part of the name.
             b'B' => at += rest[at..].find('_').map_or(1, |end| end + 1),
-            // Another crate: the type of the driver. The function's name comes behind it.
+            // A type of another crate, namely the driver's. The function's name follows it.
             b'C' => at = rest.rfind('E').filter(|end| *end > at).unwrap_or(rest.len() - 1) + 1,
             _ => at += 1,
         }

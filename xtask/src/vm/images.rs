@@ -1,6 +1,6 @@
-//! Exchange flash images with the real kernel. It mounts our images, clean and after a power cut,
-//! reads the same files, and writes more, which we then read. We also read images that it made
-//! itself. If fastmaps are supported, each side attaches with those of the other.
+//! Exchanges flash images with the real kernel. The kernel mounts our images, clean and after a
+//! power cut, reads the same files, and writes more, which we then read. We also read images that
+//! the kernel made. If fastmaps are supported, each side attaches with those of the other.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ const BLOCKS: &str = "48";
 /// The script that runs in the guest.
 const SCRIPT: &str = include_str!("images.sh");
 /// The cases: who made the flash, file system, compression, and the flash operation during which
-/// the power is cut, or `clean`. A last word says whether UBI writes fastmaps.
+/// the power is cut, or `clean`. An optional last word says whether UBI writes fastmaps.
 const CASES: [&str; 16] = [
     "ours:ubifs:none:clean",
     "ours:ubifs:none:170",

@@ -1,4 +1,4 @@
-//! The real kernel as the judge: make a guest and compare the simulator with it.
+//! Compares the simulator with the real kernel in a guest.
 //!
 //! 1. If a guest cannot be made, the stage says that it was skipped, and why. If a guest was made
 //!    and its counts differ, the stage fails.
@@ -11,7 +11,7 @@ use crate::{Outcome, packages, shell};
 use serde_json::Value;
 use std::process::Command;
 
-/// Known operations, and how many there are of each kind: `(what, kind, count)`.
+/// Operations whose numbers are known: `(command, kind, count)`.
 const KNOWN: [(&str, &str, u64); 3] = [
     ("flash_erase --quiet /dev/mtd1 0 16", "erase", 16),
     ("nandwrite --quiet /dev/mtd1 /tmp/pages", "program", 64),
