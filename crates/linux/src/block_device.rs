@@ -9,7 +9,7 @@ pub enum BlockError {
     Damaged {
         sector: u32,
     },
-    /// Too many blocks went bad: the device takes no writes any more.
+    /// Too many blocks are bad, so the device accepts no more writes.
     WornOut,
     PowerLost,
 }

@@ -23,9 +23,9 @@ pub enum Work {
     Copy(usize),
     /// Bytes run through CRC-32.
     Checksum(usize),
-    /// Bytes offered to a compressor.
+    /// Bytes passed to a compressor.
     Compress(Codec, usize),
-    /// Bytes given back by a decompressor.
+    /// Bytes that a decompressor returned.
     Decompress(Codec, usize),
     /// One on-flash node or tag that is parsed, linked or walked past.
     Node,
@@ -108,7 +108,7 @@ impl Cpu {
         self.charge_ps(instructions + work.copied() * self.speed.copy_ps_per_byte);
     }
 
-    /// Charge time that another layer worked out, such as the time of the database engine.
+    /// Charge time that another layer computed, such as the time of the database engine.
     pub fn charge_ps(&self, ps: u64) {
         if self.free.get() {
             return;
@@ -138,7 +138,7 @@ impl Cpu {
         self.free.set(free);
     }
 
-    /// Say whether the foreground sleeps. Background tasks then have the CPU to themselves.
+    /// Note whether the foreground sleeps. Background tasks then have the CPU to themselves.
     pub fn set_idle(&self, idle: bool) {
         self.idle.set(idle);
     }

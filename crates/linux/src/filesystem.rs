@@ -17,7 +17,7 @@ pub enum FileKind {
     Special,
 }
 
-/// What an inode holds besides the content of its file.
+/// The metadata of an inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Type and permissions (`st_mode`).
@@ -100,7 +100,7 @@ impl fmt::Display for FsError {
 
 impl std::error::Error for FsError {}
 
-/// The error of a file system that cannot help itself by a retry.
+/// The error of a call for which a retry does not help.
 impl From<MtdError> for FsError {
     fn from(error: MtdError) -> Self {
         match error {
@@ -149,13 +149,13 @@ pub trait FileSystem {
     /// Bring an inode into memory if it is not there (`iget`). Returns the file's size.
     fn load(&mut self, ino: Ino) -> Result<u64, FsError>;
 
-    /// Where the last byte of a file that the medium holds ends. What is behind it up to the file's
-    /// size is a hole. `None` where that is not known without reading.
+    /// The offset at which the data of a file ends on the medium. From there to the file's size is
+    /// a hole. `None` if this is not known without reading.
     fn data_end(&mut self, _ino: Ino) -> Result<Option<u64>, FsError> {
         Ok(None)
     }
 
-    /// What the inode holds besides content. `None` where the file system keeps nothing of it.
+    /// The metadata of an inode. `None` if the file system does not store any.
     fn attributes(&mut self, _ino: Ino) -> Result<Option<Attributes>, FsError> {
         Ok(None)
     }
@@ -220,8 +220,8 @@ pub trait FileSystem {
     /// empties.
     fn shrink(&mut self) {}
 
-    /// Bytes that hold nothing of use, whether they can be written at once or must be collected
-    /// first. `None` where the file system keeps no account of them.
+    /// Free bytes, including those of obsolete data, which must be collected before they can be
+    /// written again. `None` if the file system does not count them.
     fn free_bytes(&self) -> Option<u64> {
         None
     }

@@ -1,4 +1,4 @@
-//! Memos: they keep the output of a function of bytes, for the next call with the same input.
+//! Memos: caches of a function's output, by its input bytes.
 //!
 //! Many simulations compress the same data: the rows that fill a table, or a page that is read
 //! again. A memo saves that work. It changes how long a simulation takes on the host, never its
@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of inputs and outputs that a memo holds at most. A memo that would grow beyond forgets
-/// everything.
+/// Bytes of inputs and outputs that a memo holds at most. A memo that would exceed this is emptied.
 const LIMIT: usize = 128 << 20;
 
 /// Outputs of one function by input, shared by all threads.

@@ -1,8 +1,8 @@
-//! Pages of the cache, and the files they are of.
+//! Pages of the page cache, and the files that they belong to.
 
 /// Bytes per page of the page cache (`PAGE_SIZE` of the kernels modelled).
 pub const CACHE_PAGE_SIZE: usize = PAGE_SIZE as usize;
-/// The same, where it takes part in sums of 32 bits.
+/// The same number, for 32-bit arithmetic.
 pub(crate) const PAGE_SIZE: u32 = 4096;
 
 /// What one page of the page cache holds.

@@ -58,8 +58,8 @@ impl LogBlockFtl {
         Ok(())
     }
 
-    /// Logical blocks that take too many blocks: one besides the logs has pages out of their
-    /// places, or there are several.
+    /// Logical blocks that take too many blocks: outside the logs their data is in several blocks,
+    /// or in one that has pages out of their places.
     fn scattered(&self) -> Vec<u32> {
         let pages = self.pool.media.pages_per_block();
         let mut homes = vec![0; self.pool.places.len().div_ceil(pages as usize)];

@@ -48,7 +48,7 @@ impl Tag {
             return None;
         }
         let sequence = u64::from_le_bytes(bytes[field::SEQUENCE].try_into().expect("eight bytes"));
-        // No device lives so long, and counting on from here would end soon.
+        // No device lives long enough to reach such a number, and few larger ones are left.
         if sequence >= SEQUENCE_MAX {
             return None;
         }

@@ -15,7 +15,7 @@ use crate::deflate::{Format, deflate_prefix, inflate};
 use crate::lzo;
 use crate::memo::Memo;
 
-/// What data became, for each order of compressors and each room.
+/// Compressed data, by order of compressors, room and input.
 static PACKED: Memo = Memo::new();
 
 /// A compressor that JFFS2 may try.
@@ -82,8 +82,8 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
     packed
 }
 
-/// The place in `order` of the compressor that did it, and what it made of the data. The place is
-/// behind the last if none of them gained anything.
+/// The index in `order` of the compressor that was used, and its output. The index is beyond the
+/// last if none of them made the data shorter.
 fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> (usize, Packed) {
     let tried = order.iter().fold(1, |tried, &compressor| tried << 2 | compressor as u64);
     let parameter = tried << u32::BITS | limit as u64;
@@ -103,8 +103,8 @@ fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> (usize, Packed) 
     (winner, Packed { compression, stored, data_len })
 }
 
-/// What the first compressor made that gains anything. A memo holds bytes alone, so behind it stand
-/// the length of the data and the compressor's place in `order`.
+/// The output of the first compressor that makes the data shorter. A memo stores only bytes, so the
+/// length of the data and the compressor's index in `order` are appended.
 fn encoded(order: &[Compressor], data: &[u8], limit: usize) -> Vec<u8> {
     let outcomes = order.iter().enumerate().map(|(place, it)| Some((place, it.run(data, limit)?)));
     let nothing_gained = (order.len(), (Vec::new(), limit));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::format::{NodeType, parse_header};
 use super::move_node::sound_len;
 
-/// Where the nodes are in `bytes` that all checksums call whole. Space between them is skipped, so
-/// a part of an image will do.
+/// The byte ranges of the nodes in `bytes` whose checksums are all right. Space between them is
+/// skipped, so a part of an image will do.
 pub fn whole_nodes(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut nodes = Vec::new();
     let mut at = 0;

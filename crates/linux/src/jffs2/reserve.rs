@@ -28,7 +28,7 @@ pub(super) struct Limits {
     /// If fewer bytes than this can be collected, a writer reports that there is no space instead
     /// of collecting.
     pub no_space_dirty: u64,
-    /// If there are at least so many very dirty blocks, the background task collects.
+    /// The background task collects if at least this many blocks are very dirty.
     pub very_dirty_trigger: u32,
 }
 

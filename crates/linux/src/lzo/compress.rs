@@ -13,7 +13,7 @@ use super::{
 /// Log2 of the number of positions that are remembered.
 const TABLE_BITS: u32 = 13;
 
-/// No match begins in this many bytes at the end, or in so many at the start.
+/// No match begins in the first `HEAD_LEN` bytes or in the last `TAIL_LEN` bytes.
 const TAIL_LEN: usize = 20;
 const HEAD_LEN: usize = 5;
 

@@ -105,7 +105,7 @@ impl Buffers {
     }
 }
 
-/// Where a block lies on the device, or a page in its file: its begin and length in bytes.
+/// The byte range of a block on the device, or of a page in its file: begin and length.
 const fn place(number: u32) -> (u64, u64) {
     (number as u64 * CACHE_PAGE_SIZE as u64, CACHE_PAGE_SIZE as u64)
 }

@@ -104,7 +104,7 @@ impl Plainfs {
         Ok(())
     }
 
-    /// Write all committed metadata blocks to their places, and begin the journal anew. The running
+    /// Write all committed metadata blocks to their places, and empty the journal. The running
     /// transaction must be empty.
     pub(super) fn checkpoint(&mut self) -> Result<(), FsError> {
         let _scope = self.recorder.clone().scope("plainfs_checkpoint");
@@ -123,7 +123,7 @@ impl Plainfs {
     }
 }
 
-/// Apply the committed transactions, and begin the journal anew. `None` if its header is damaged.
+/// Apply the committed transactions, and empty the journal. `None` if its header is damaged.
 pub(super) fn replay(
     buffers: &mut Buffers,
     layout: &Layout,

@@ -47,6 +47,7 @@ impl From<BlockError> for PlainfsError {
 }
 
 impl Plainfs {
+    /// Make an empty file system on a device, and mount it.
     ///
     /// # Errors
     /// The device is too small, or it failed.

@@ -23,7 +23,8 @@ impl Ubi {
         u64::from(lnum) * u64::from(self.leb_size()) + u64::from(offset)
     }
 
-    /// The whole of a LEB is written next. Volumes of UBI's own are not followed.
+    /// Note that the next programs write the whole of a LEB. UBI's internal volumes are not
+    /// followed.
     pub(super) fn ship(&self, volume: u32, lnum: u32) -> Option<Shipment> {
         (volume == self.volume).then(|| self.recorder.ship(self.address(lnum, 0)))
     }

@@ -1,5 +1,5 @@
-//! Whether what the LPT says of each LEB is what the nodes in the LEB say, and what the master node
-//! says of all of them is what the LPT says.
+//! An audit of the space accounts: the LPT must say of each LEB what the nodes in the LEB say, and
+//! the master node must have the sums of the LPT.
 
 use super::Ubifs;
 use super::fault::Fault;

@@ -3,7 +3,6 @@
 //!
 //! Bulk-read begins with the third missing page in a row. It ends with a missing page that does not
 //! follow the one before, or at the end of the file.
-//! follow, or at the end of the file.
 
 use super::Ubifs;
 use super::fault::Fault;

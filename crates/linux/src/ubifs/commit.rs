@@ -30,7 +30,7 @@ impl Ubifs {
         if self.has_uncommitted() { self.commit_now() } else { Ok(()) }
     }
 
-    /// Commit in any case, after which the log begins anew.
+    /// Commit even if nothing has changed. The log begins anew.
     pub(super) fn commit_now(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_commit");
         self.sync_heads()?;

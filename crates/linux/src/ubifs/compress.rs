@@ -1,5 +1,5 @@
 //! Compression of file blocks. As in the kernel, blocks that are short or hardly shrink are stored
-//! as they are.
+//! uncompressed.
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Work};
@@ -7,7 +7,7 @@ use crate::deflate::{Format, deflate_raw, inflate};
 use crate::lzo;
 use crate::memo::Memo;
 
-/// What data became, for each compressor.
+/// Compressed blocks, by compressor and data.
 static PACKED: Memo = Memo::new();
 
 /// Blocks shorter than this are not compressed, bytes.
@@ -58,7 +58,7 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     }
 }
 
-/// The compressed form of a block. `None` if too little is gained; no compressor makes no bytes.
+/// The compressed form of a block, which is never empty. `None` if it saves too little.
 fn shrunk(codec: Codec, data: &[u8]) -> Option<Vec<u8>> {
     let stored = match codec {
         Codec::Zlib => deflate_raw(data),

@@ -5,7 +5,6 @@
 //! are more than the device's share of the limit on dirty memory. This share is the device's part
 //! of all that was written lately. A device that has written nothing has no share, so its first
 //! pages are written as soon as the flusher wakes.
-//! wrote nothing has none, so that its first pages are written as soon as the flusher wakes.
 
 use std::collections::VecDeque;
 

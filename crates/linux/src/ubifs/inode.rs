@@ -13,7 +13,8 @@ pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 /// Flag: the file's data is compressed (`UBIFS_COMPR_FL`).
 pub(super) const FLAG_COMPRESS: u32 = 1;
 /// File times are whole seconds, nanoseconds: UBIFS does not change the VFS's default granularity
-/// (`s_time_gran`). Within the same second an inode does not become dirty by its time again.
+/// (`s_time_gran`). A second change within the same second leaves the time as it is, so it does not
+/// make the inode dirty.
 const TIME_STEP_NS: u64 = 1_000_000_000;
 
 /// The part of an inode that is not on flash yet.

@@ -65,7 +65,7 @@ impl Ubifs {
     }
 
     /// Begin a commit in the next LEB of the log, and return that LEB. The commit brings into the
-    /// index what the log refers to before.
+    /// index everything that the log referred to before.
     pub(super) fn start_log(&mut self) -> Result<u32, Fault> {
         let _scope = self.recorder.scope("ubifs_log");
         let sequence = self.next_sequence();

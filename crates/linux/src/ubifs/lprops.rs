@@ -12,7 +12,7 @@ use super::lpt::Lprops;
 pub(super) struct Sums {
     pub free: u64,
     pub dirty: u64,
-    /// Bytes used in LEBs that hold no index nodes. `dead` and `dark` are also of such LEBs.
+    /// Bytes used in LEBs that hold no index nodes. `dead` and `dark` count only such LEBs, too.
     pub used: u64,
     pub dead: u64,
     pub dark: u64,
@@ -168,9 +168,9 @@ impl Ubifs {
         Ok((lnum, offset))
     }
 
-    /// Find an empty LEB for index nodes, and unmap it. The last is that of the collector, which
-    /// gets another when LEBs of the index become free. (The kernel writes the index into the gaps
-    /// of its LEBs instead, `layout_in_gaps`. The model does not.)
+    /// Find an empty LEB for index nodes, and unmap it. If there is no other, it is the one kept
+    /// for the collector, which gets another when LEBs of the index become free. (The kernel writes
+    /// the index into the gaps of its LEBs instead, `layout_in_gaps`. The model does not.)
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {

@@ -11,7 +11,7 @@
 //! collect.rs budget.rs                    space won back; space promised to dirty pages
 //! lprops.rs lpt/                          free and dirty space of each LEB
 //! mount.rs scan.rs replay.rs create.rs    mount
-//! audit.rs                                whether the space of each LEB is as it is said to be
+//! audit.rs                                a check of the recorded space of each LEB
 //! format/ key.rs geometry.rs compress.rs  bytes
 //! ```
 //!

@@ -25,14 +25,14 @@ use crate::ubi::{AttachOptions, Ubi};
 /// A volume with at most this many mapped LEBs may hold a file system whose making was cut off. A
 /// new one has its superblock, masters, log, two main LEBs and the LPT.
 const LEBS_MADE: usize = 40;
-/// No file system lives so long that its sequence numbers or commits come near this number. Above,
-/// counting on would end soon.
+/// No file system lives so long that its sequence or commit numbers come near this number. A larger
+/// number on flash is damage, and counting on from it would soon overflow.
 const NUMBER_MAX: u64 = 1 << 63;
 
 impl Ubifs {
-    /// Make a partition ready for a first mount: it gets UBI with one volume. `erase_counts` has
-    /// the erases of each block before. `fastmap` says that UBI will write fastmaps, which need
-    /// room.
+    /// Make a partition ready for a first mount: it gets UBI with one volume. `erase_counts` holds
+    /// the number of earlier erases of each block. `fastmap` says that UBI will write fastmaps,
+    /// which need room.
     ///
     /// # Errors
     /// The partition is too small, or the device failed.

@@ -10,7 +10,7 @@ use crate::ubi::AttachError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Compressor {
-    /// Blocks are stored as they are.
+    /// Blocks are stored uncompressed.
     None,
     /// LZO1X-1, which Linux uses by default if it is built without Zstandard.
     Lzo,

@@ -103,14 +103,13 @@ impl Vfs {
     /// `read_ahead_kb` of the device.
     ///
     /// # Panics
-    ///
     /// If the window is larger than 4 GiB.
     pub const fn set_read_ahead(&mut self, pages: u32) {
         assert!(pages <= 1 << 20, "a window is far smaller than a file");
         self.ra_pages = pages;
     }
 
-    /// Say whether programs call `posix_fadvise` with `POSIX_FADV_RANDOM` on every file that they
+    /// Set whether programs call `posix_fadvise` with `POSIX_FADV_RANDOM` on every file that they
     /// open from now on.
     pub const fn set_random_advice(&mut self, advises: bool) {
         self.advises_random = advises;
@@ -152,7 +151,6 @@ impl Vfs {
     /// Close a file. If the file has no name left, its content is freed here.
     ///
     /// # Panics
-    ///
     /// If the descriptor is closed already. Every call with an [`Fd`] panics in that case.
     pub fn close(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("close");
@@ -197,8 +195,8 @@ impl Vfs {
         Ok(())
     }
 
-    /// A part of a file has this origin. Whoever wants its bytes followed says so before they are
-    /// written.
+    /// Note the origin of a part of a file, so that its bytes can be followed to the flash. This
+    /// must happen before they are written.
     pub fn note_origin(&mut self, fd: Fd, offset: u64, len: u64, origin: Origin) {
         let Ino(ino) = self.file(fd).ino;
         self.recorder.own(self.fs.name(), ino, (offset, len), origin);
@@ -217,8 +215,8 @@ impl Vfs {
         self.fs.load(ino)
     }
 
-    /// Where the data of a file ends, if only a hole is behind (`lseek` with `SEEK_HOLE`). At most
-    /// its size.
+    /// The offset at which the data of a file ends and only a hole follows (`lseek` with
+    /// `SEEK_HOLE`), at most its size.
     pub fn data_end(&mut self, fd: Fd) -> Result<u64, FsError> {
         let size = self.size(fd)?;
         let ino = self.file(fd).ino;
@@ -231,7 +229,7 @@ impl Vfs {
         self.fs.fsync(&mut self.cache, ino, false)
     }
 
-    /// Make a file's data durable, and so much of its metadata as reading the data needs.
+    /// Make a file's data durable, and the metadata that is needed to read it.
     pub fn fdatasync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fdatasync");
         let ino = self.file(fd).ino;

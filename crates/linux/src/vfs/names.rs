@@ -26,7 +26,8 @@ impl Vfs {
         }
     }
 
-    /// What has this name, and its size (`stat`). The size of a directory is 0.
+    /// The kind and the size of what has this name (`stat`). The size of a directory is 0. `None`
+    /// if nothing has the name.
     pub fn stat(&mut self, path: &str) -> Result<Option<(FileKind, u64)>, FsError> {
         let _scope = self.enter("stat");
         if names(path).next().is_none() {
@@ -43,8 +44,8 @@ impl Vfs {
         }
     }
 
-    /// Type, permissions, owner and the target of a link (`lstat`, `readlink`). `None` where the
-    /// file system keeps none.
+    /// Type, permissions, owner and the target of a link (`lstat`, `readlink`). `None` if the file
+    /// system does not store them.
     pub fn attributes(&mut self, path: &str) -> Result<Option<Attributes>, FsError> {
         let _scope = self.enter("stat");
         let ino = if names(path).next().is_none() {

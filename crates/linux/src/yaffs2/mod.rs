@@ -4,7 +4,7 @@
 //! file.rs truncate.rs directory.rs headers.rs   what the VFS asks for
 //! short_ops.rs                      the cache for writes of less than a chunk
 //! collect.rs background.rs          garbage collection and who calls it
-//! chunks.rs blocks.rs objects.rs    where chunks go, what every block and object is
+//! chunks.rs blocks.rs objects.rs    where chunks go; states of blocks and objects
 //! prepare.rs                        format
 //! checkpoint.rs snapshot.rs         mounting by a checkpoint
 //! scan.rs rebuild.rs                mounting by a scan of all tags

@@ -28,11 +28,13 @@
 //! where the device has at most 64 Ki chunks: 64 bytes on one of 64 bits, and 32 bytes on one of 32
 //! bits. The former are written, and both are read. All other structures are the same on both.
 //!
-//! What the real code has and the model does not: a file that was deleted keeps its chunks in use
-//! until they are collected (soft deletion); the model takes them for obsolete. What the model has
-//! besides: a block whose erase may have been interrupted has one strike. The block that was begun
-//! last is taken to be that with the highest sequence. A hard link is not followed by the model,
-//! which therefore writes no checkpoint if there is one.
+//! The model differs from the real code in these points:
+//!
+//! * In the real code a deleted file keeps its chunks in use until they are collected (soft
+//!   deletion). The model counts them as obsolete.
+//! * The model gives one strike to a block whose erase may have been interrupted.
+//! * The model takes the block with the highest sequence number for the one that was begun last.
+//! * The model does not follow hard links, and writes no checkpoint if there is one.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +51,8 @@ const NONE: u32 = u32::MAX;
 const GROUP: u32 = 16;
 /// Kind of a hard link.
 const LINK: Kind = Kind::Other(4);
-/// Bytes of a pointer on the machines that checkpoints are read of, that which is written first.
+/// Bytes of a pointer on 64-bit and on 32-bit machines. Checkpoints of both are read, and those of
+/// the first are written.
 const POINTERS: [usize; 2] = [8, 4];
 
 /// How places are stored in a tnode.
@@ -94,7 +97,7 @@ fn bits_size(blocks: &Blocks) -> usize {
     blocks.chunks_per_block.div_ceil(8) as usize
 }
 
-/// Length of a checkpoint with at most so many groups, bytes.
+/// Length of a checkpoint with at most this many groups, bytes.
 pub(super) fn size(blocks: &Blocks, objects: usize, groups: usize) -> usize {
     let per_block = BLOCK_SIZE + bits_size(blocks);
     let fixed = (2 * VALIDITY_SIZE + DEVICE_SIZE) as usize + 4;
@@ -262,7 +265,7 @@ fn restore_with(
     agrees.then_some((blocks, objects))
 }
 
-/// Restore what is known of a block. Returns how many of its chunks have an owner.
+/// Restore the state of a block. Returns how many of its chunks have an owner.
 fn restore_block(reader: &mut Reader<'_>, blocks: &mut Blocks, number: u32) -> Option<u32> {
     let [word, sequence] = reader.words::<2>()?;
     let state = state_of(word >> 20 & 0xF)?;

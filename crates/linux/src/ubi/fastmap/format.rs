@@ -45,7 +45,7 @@ const DYNAMIC: u8 = 3;
 const CRC_AT: usize = 8;
 const BLOCKS_AT: usize = 16;
 const COUNTS_AT: usize = BLOCKS_AT + 4 * BLOCKS_MAX;
-/// Stands in place of a PEB for a LEB that is not mapped.
+/// The PEB number of a LEB that is not mapped.
 const UNMAPPED: u32 = u32::MAX;
 
 /// A PEB, and the number of its erases.

@@ -5,7 +5,7 @@
 //!         20 type u8 | 21 group u8
 //! ```
 //!
-//! Numbers have 32 bits where nothing else is said. Nodes start at multiples of 8. The CRC is
+//! Numbers have 32 bits unless stated otherwise. Nodes start at multiples of 8. The CRC is
 //! CRC-32 without the final inversion.
 
 mod dent;

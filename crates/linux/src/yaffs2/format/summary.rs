@@ -17,9 +17,9 @@ pub(in super::super) struct SummaryShape {
     chunk_size: usize,
     /// Chunks that have a record, all of them before the first one of the summary.
     pub covered: u32,
-    /// Chunks at the end of a block that hold nothing else.
+    /// Chunks at the end of a block that are reserved for the summary.
     pub reserved: u32,
-    /// How many of them the summary takes.
+    /// How many of the reserved chunks the summary takes.
     pub parts: u32,
 }
 
@@ -82,7 +82,7 @@ pub(in super::super) fn parse_summary(
     }
     let head = [VERSION, block + 1, sequence, sum(&records)];
     let found = |part: &Vec<u8>| [0, 4, 8, 12].map(|at| u32_at(part, at));
-    // The real code reads the header of each part, and believes the last.
+    // The real code reads the header of each part, and relies on that of the last one.
     let is_good = parts.last().map(found) == Some(head);
     let tags = |record: &[u8]| {
         let words = [u32_at(record, 0), u32_at(record, 4), u32_at(record, 8)];

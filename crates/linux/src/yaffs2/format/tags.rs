@@ -39,7 +39,7 @@ pub(in super::super) struct Tags {
     pub extra: Option<Extra>,
 }
 
-/// What was found in the place of tags.
+/// What a page holds where its tags should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Found {
     /// All bytes are 0xFF, as after an erase.
