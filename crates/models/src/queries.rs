@@ -37,8 +37,8 @@ pub fn updated(valid: u32, updates: u32, reading: Reading, is_halved: bool) -> U
     Updated { keys: reading.lookup(&keys).total(), deletions }
 }
 
-/// The same reads by the consistent reading: not rounded, and all initial pages of the deletion
-/// area are read.
+/// The page reads of [`updated`] by the consistent interpretation of the paper: counts are not
+/// rounded, and all initial pages of the deletion area are read.
 pub fn updated_consistent(valid: u32, updates: u32) -> Updated {
     let reading = Reading { is_rounded: false, ..Reading::CONSISTENT };
     let all = Reading { initial: Initial::Always, ..reading };

@@ -120,7 +120,7 @@ impl Incident {
     /// called after each cut.
     ///
     /// # Errors
-    /// The stack cannot be built anew.
+    /// The stack cannot be built again.
     pub fn examine(
         &self,
         cuts: &[Cut],

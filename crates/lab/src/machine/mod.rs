@@ -2,10 +2,10 @@
 //!
 //! [`platform`] is a board and its kernel as data, [`stack`] names an engine and its file systems,
 //! [`layers`] holds the options of the layers, [`age`] what a device held before. [`power`] is what
-//! the devices draw. [`bare`] is the chip as the engine sees it. `pram` is the memory beside the
-//! NAND, `card` a flash translation layer with a plain file system. [`dual`] puts one database on
-//! two file systems, and [`storage`] is the seam between SQLite and a file system. [`Build`] puts
-//! them together into a [`Machine`].
+//! the devices draw. [`bare`] is the chip as the database engine sees it. `pram` is
+//! byte-addressable memory in addition to the NAND, `card` a flash translation layer with a plain
+//! file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam between
+//! SQLite and a file system. [`Build`] puts them together into a [`Machine`].
 
 pub mod age;
 pub mod bare;

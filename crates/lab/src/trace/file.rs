@@ -20,7 +20,7 @@
 //!             number   time since the event before
 //!             number   address, as zigzag difference from the last event of the same kind
 //!             numbers  duration, bytes, cause, task: each only if its bit is not set
-//! blame                in version 3, and in version 4 if it says so: whom the events are for
+//! blame                in version 3, and in version 4 if it says so: origins of the events
 //! checksum    4 bytes  CRC-32 (IEEE 802.3) of all bytes before, little-endian
 //! ```
 //!
