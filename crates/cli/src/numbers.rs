@@ -27,7 +27,7 @@ pub(crate) enum ValuesError {
     NotANumber(String),
     /// A range runs backwards, or its step is zero.
     Range(String),
-    /// The text stands for more numbers than [`COUNT_MAX`].
+    /// The text stands for more numbers than `COUNT_MAX`.
     TooMany(String),
 }
 
