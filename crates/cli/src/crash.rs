@@ -99,10 +99,10 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
         return args.examine(&args.incident_of(file)?, check.as_deref());
     }
     let mode = Mode { is_recorded: true, repeat: Repeat::SameWithChanges };
-    let Simulated { simulation, scenario, status, untold } = args.run.simulate(mode)?;
+    let Simulated { simulation, scenario, status, unreported } = args.run.simulate(mode)?;
     let recording = Recording::of(&simulation, origin(&args.run, mode));
     let incident = Incident::of(&simulation, &recording, &scenario);
-    let own = untold
+    let own = unreported
         .check()
         .and(incident.map_err(|error| Failure::of(&error)))
         .and_then(|incident| args.examine(&incident, check.as_deref()));

@@ -154,16 +154,16 @@ pub(crate) struct Simulated {
     pub(crate) scenario: Scenario,
     pub(crate) status: Option<ExitStatus>,
     /// Whether a failure remained unknown to it.
-    pub(crate) untold: Untold,
+    pub(crate) unreported: Unreported,
 }
 
 /// Whether a change to a file failed without the program learning of it before it ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Untold(bool);
+pub(crate) struct Unreported(bool);
 
-impl Untold {
+impl Unreported {
     const fn of(server: &Server<'_>) -> Self {
-        Self(server.untold_count() > 0)
+        Self(server.uninformed_count() > 0)
     }
 
     /// An error if there was such a failure.
@@ -180,7 +180,7 @@ impl Untold {
 const REPEATED_NOW: i64 = 1_700_000_000;
 
 /// How the program ended, and whether a failure remained unknown to it.
-type Served = (Option<ExitStatus>, Untold);
+type Served = (Option<ExitStatus>, Unreported);
 
 /// Called with the simulation after the program has ended.
 pub(crate) type Afterwards<'a> = &'a dyn Fn(&Simulation) -> Result<(), Failure>;
@@ -203,9 +203,9 @@ impl Args {
             is_recorded: recorded.is_some(),
             repeat: if budget.is_some() { Repeat::Same } else { Repeat::No },
         };
-        let Simulated { simulation, scenario, status, untold } = self.simulate(mode)?;
+        let Simulated { simulation, scenario, status, unreported } = self.simulate(mode)?;
         let afterwards = recorded.map_or(Ok(()), |recorded| recorded(&simulation));
-        let is_whole = untold.check();
+        let is_whole = unreported.check();
         let writes_back = self.write_back && is_whole.is_ok();
         let finished = (simulation.finish(&scenario), writes_back);
         let own = self.report(&simulation, finished, budget.as_ref());
@@ -227,15 +227,15 @@ impl Args {
         if mode.repeat == Repeat::SameWithChanges {
             simulation.keep_changes();
         }
-        let (status, untold) = if self.way.serve {
+        let (status, unreported) = if self.way.serve {
             self.serve_extensions(&simulation, mode)?
         } else if self.way.fuse {
             let bytes = scenario.build.partition_bytes();
-            (folder::serve(&self.command, &simulation, bytes)?, Untold::default())
+            (folder::serve(&self.command, &simulation, bytes)?, Unreported::default())
         } else {
             self.serve(&simulation, mode)?
         };
-        Ok(Simulated { simulation, scenario, status, untold })
+        Ok(Simulated { simulation, scenario, status, unreported })
     }
 
     /// The exit code: the program's if it failed, otherwise flysch's own.
@@ -353,7 +353,7 @@ impl Args {
         if simulation.database_count() == 0 && status.is_some_and(|it| it.success()) {
             tell(&obstacle::explain(&self.command, server.client_count() > 0));
         }
-        Ok((status, Untold::of(&server)))
+        Ok((status, Unreported::of(&server)))
     }
 
     fn server<'a>(
@@ -379,7 +379,7 @@ impl Args {
         let mut waits = || if stop.is_wanted() { Waits::Nothing } else { Waits::Visitors };
         let outcome = server.serve(&bell, &mut waits);
         outcome.map_err(|error| unserved(&error))?;
-        Ok((None, Untold::of(&server)))
+        Ok((None, Unreported::of(&server)))
     }
 
     /// Write all outputs, even if one of them fails. The first failure is returned.

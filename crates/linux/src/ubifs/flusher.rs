@@ -136,7 +136,7 @@ impl Ubifs {
         mut work: Work,
         turns: Turns,
     ) -> Result<(), FsError> {
-        if self.write_beside(cache, fsync, &mut work.writer, turns)? {
+        if self.write_with_flusher(cache, fsync, &mut work.writer, turns)? {
             // From here on the flusher shares the CPU with the foreground, and its time is counted
             // from zero.
             (work.began_ns, work.took_ns) = (self.now_ns(), 0);

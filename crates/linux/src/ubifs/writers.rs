@@ -141,7 +141,7 @@ impl Ubifs {
     /// Write the dirty pages of the file of `fsync`, while `flusher` writes its own. If the fsync
     /// ends first, it waits until the flusher has written the page that it has locked. Returns
     /// whether the flusher has pages left.
-    pub(super) fn write_beside(
+    pub(super) fn write_with_flusher(
         &mut self,
         cache: &mut PageCache,
         fsync: &mut Writer,

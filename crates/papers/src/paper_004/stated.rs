@@ -102,7 +102,7 @@ fn figure_12() -> Result<Vec<Claim>, Cause> {
     Ok(claims)
 }
 
-/// The smallest number of keys, in steps of 10,000, at which a lookup costs more in PBFilter than
+/// The smallest number of keys, in steps of 10,000, at which a lookup costs more in `PBFilter` than
 /// in BFTL2.
 fn crossing() -> Result<f64, Cause> {
     for keys in (1_000_000..=7_000_000).step_by(10_000) {

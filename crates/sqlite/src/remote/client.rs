@@ -27,7 +27,7 @@ const ANSWER_MAX: i64 = 1 << 16;
 const ROOM: u64 = 8 << 20;
 
 /// The state that all connected processes share.
-pub(super) struct House<'a> {
+pub(super) struct SharedState<'a> {
     pub(super) machine: &'a dyn Machine,
     pub(super) folder: &'a Folder,
     pub(super) locks: LockTable,
@@ -37,19 +37,19 @@ pub(super) struct House<'a> {
     pub(super) holders: u64,
     /// The machine's clock includes the programs' own time up to this moment, nanoseconds of the
     /// monotonic clock.
-    pub(super) told_ns: u64,
+    pub(super) passed_ns: u64,
     /// Number of processes that ended before they learned of a failure.
-    pub(super) untold: u32,
+    pub(super) uninformed: u32,
 }
 
-impl House<'_> {
+impl SharedState<'_> {
     /// Let the time pass that a program computed before a request.
     fn pass(&mut self, request: &Request<'_>) {
-        let since_ns = self.told_ns.max(request.resumed_ns);
+        let since_ns = self.passed_ns.max(request.resumed_ns);
         if request.sent_ns > since_ns {
             self.machine.elapsed(request.sent_ns - since_ns);
         }
-        self.told_ns = self.told_ns.max(request.sent_ns);
+        self.passed_ns = self.passed_ns.max(request.sent_ns);
     }
 
     /// The time until now was spent by the machine, so it does not count as the programs' own.
@@ -57,7 +57,7 @@ impl House<'_> {
         let now = clock_gettime(ClockId::Monotonic);
         let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
         let now_ns = seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0);
-        self.told_ns = self.told_ns.max(now_ns);
+        self.passed_ns = self.passed_ns.max(now_ns);
     }
 }
 
@@ -105,26 +105,26 @@ impl Client {
     /// Execute requests that expect no answer, up to one that does. Returns whether there is such a
     /// one. Requests that arrive in the meantime are left for the next turn, so that other
     /// processes are served too.
-    pub(super) fn serve_posts(&mut self, house: &mut House<'_>) -> bool {
+    pub(super) fn serve_posts(&mut self, shared: &mut SharedState<'_>) -> bool {
         let end = self.channel.end();
         while !self.channel.has_taken(end) && self.channel.peek() {
             let Some(request) = self.channel.request() else { return true };
             if request.is_answered {
                 return true;
             }
-            house.pass(&request);
+            shared.pass(&request);
             if matches!(request.kind, Kind::Began | Kind::Ended | Kind::Call | Kind::Pass) {
-                report(self.id, house, &request);
+                report(self.id, shared, &request);
             } else if !can_fail(request.kind) || !self.failures.concerns(&request) {
                 follow(&mut self.failures, &request);
-                let answer = enact((self.id, &self.channel), &mut self.files, house, &request);
+                let answer = enact((self.id, &self.channel), &mut self.files, shared, &request);
                 if can_fail(request.kind)
                     && let Some(code) = failure_of(request.kind, answer.code)
                 {
                     self.failures.note(&request, code);
                 }
             }
-            self.tell_room(house);
+            self.tell_room(shared);
             self.channel.release();
         }
         false
@@ -132,40 +132,40 @@ impl Client {
 
     /// Tell the program whether it need not wait for the results of changes. After a failure it
     /// must wait, until it has learned of the failure.
-    fn tell_room(&mut self, house: &House<'_>) {
-        self.channel.set_room(self.failures.is_empty() && house.machine.has_room(ROOM));
+    fn tell_room(&mut self, shared: &SharedState<'_>) {
+        self.channel.set_room(self.failures.is_empty() && shared.machine.has_room(ROOM));
     }
 
     /// Execute and answer the request that [`Self::serve_posts`] stopped at.
-    pub(super) fn serve_answered(&mut self, house: &mut House<'_>) {
+    pub(super) fn serve_answered(&mut self, shared: &mut SharedState<'_>) {
         let Some(request) = self.channel.request() else {
             self.channel.release();
             return self.channel.answer(sqlite::SQLITE_IOERR, &[]);
         };
-        house.pass(&request);
+        shared.pass(&request);
         let tells = !matches!(request.kind, Kind::Random | Kind::Sleep);
-        let is_concerned = tells && !is_bystander(&self.files, house, &request);
+        let is_concerned = tells && !is_bystander(&self.files, shared, &request);
         follow(&mut self.failures, &request);
         let failure = if is_concerned { self.failures.tell(&request) } else { None };
         let answer = match failure {
             Some(code) => code.into(),
-            None => enact((self.id, &self.channel), &mut self.files, house, &request),
+            None => enact((self.id, &self.channel), &mut self.files, shared, &request),
         };
         self.channel.release();
-        self.tell_room(house);
+        self.tell_room(shared);
         self.channel.answer(answer.code, &answer.bytes);
-        house.account();
+        shared.account();
     }
 
     /// Close everything that the process has open.
-    pub(super) fn close(self, house: &mut House<'_>) {
-        house.untold += u32::from(!self.failures.is_empty());
-        house.machine.enter(StatementId { client: self.id, number: 0 });
+    pub(super) fn close(self, shared: &mut SharedState<'_>) {
+        shared.uninformed += u32::from(!self.failures.is_empty());
+        shared.machine.enter(StatementId { client: self.id, number: 0 });
         for (_, file) in self.files {
-            close(house, file);
+            close(shared, file);
         }
-        house.machine.leave();
-        house.machine.gone(self.id);
+        shared.machine.leave();
+        shared.machine.gone(self.id);
     }
 }
 
@@ -180,11 +180,15 @@ fn follow(failures: &mut Failures, request: &Request<'_>) {
 
 /// Whether the request comes from a connection that only reads while another one changes the
 /// database. A failure then belongs to the other connection.
-fn is_bystander(files: &BTreeMap<u32, OpenFile>, house: &House<'_>, request: &Request<'_>) -> bool {
+fn is_bystander(
+    files: &BTreeMap<u32, OpenFile>,
+    shared: &SharedState<'_>,
+    request: &Request<'_>,
+) -> bool {
     let named = matches!(request.kind, Kind::Open | Kind::Delete | Kind::Exists);
     files.get(&request.file).filter(|open| !named && open.is_database).is_some_and(|open| {
-        let held = house.locks.level(&open.name, open.holder);
-        house.locks.is_reserved(&open.name) && held <= LockLevel::Shared
+        let held = shared.locks.level(&open.name, open.holder);
+        shared.locks.is_reserved(&open.name) && held <= LockLevel::Shared
     })
 }
 
@@ -219,55 +223,55 @@ const fn failure_of(kind: Kind, code: c_int) -> Option<c_int> {
 fn enact(
     (client, channel): (u32, &Channel),
     files: &mut BTreeMap<u32, OpenFile>,
-    house: &mut House<'_>,
+    shared: &mut SharedState<'_>,
     request: &Request<'_>,
 ) -> Answer {
-    house.machine.enter(StatementId { client, number: request.statement });
-    let answer = carry_out(channel, files, house, request);
-    house.machine.leave();
+    shared.machine.enter(StatementId { client, number: request.statement });
+    let answer = carry_out(channel, files, shared, request);
+    shared.machine.leave();
     answer
 }
 
 /// Pass a report of the program to the machine: a statement that began or ended, a call, or time
 /// that passed.
-fn report(client: u32, house: &House<'_>, request: &Request<'_>) {
+fn report(client: u32, shared: &SharedState<'_>, request: &Request<'_>) {
     if request.kind == Kind::Pass {
-        return house.machine.pass(request.number.max(0).cast_unsigned());
+        return shared.machine.pass(request.number.max(0).cast_unsigned());
     }
     if request.kind == Kind::Call {
         // An invalid call is ignored.
         return ApiEvent::parse(client, request)
             .iter()
-            .for_each(|event| house.machine.note_api_event(event));
+            .for_each(|event| shared.machine.note_api_event(event));
     }
     let id = StatementId { client, number: request.number.cast_unsigned() };
     let in_transaction = request.flags == 0;
     if request.kind == Kind::Began {
         let connection = request.offset.cast_unsigned();
-        house.machine.began(&Began { id, connection, in_transaction, text: request.bytes });
+        shared.machine.began(&Began { id, connection, in_transaction, text: request.bytes });
     } else {
         let changes = request.offset.max(0).cast_unsigned();
-        house.machine.ended(&Ended { id, changes, in_transaction });
+        shared.machine.ended(&Ended { id, changes, in_transaction });
     }
 }
 
 fn carry_out(
     channel: &Channel,
     files: &mut BTreeMap<u32, OpenFile>,
-    house: &mut House<'_>,
+    shared: &mut SharedState<'_>,
     request: &Request<'_>,
 ) -> Answer {
     match request.kind {
-        Kind::Open => open(channel, files, house, request),
-        Kind::Delete | Kind::Exists => named(house, request),
-        Kind::Random => random(house, request),
+        Kind::Open => open(channel, files, shared, request),
+        Kind::Delete | Kind::Exists => named(shared, request),
+        Kind::Random => random(shared, request),
         Kind::Sleep => {
-            house.machine.vfs().sleep(request.number.max(0).cast_unsigned());
+            shared.machine.vfs().sleep(request.number.max(0).cast_unsigned());
             sqlite::SQLITE_OK.into()
         }
         Kind::Close => {
             if let Some(file) = files.remove(&request.file) {
-                close(house, file);
+                close(shared, file);
             }
             sqlite::SQLITE_OK.into()
         }
@@ -278,11 +282,11 @@ fn carry_out(
         }
         Kind::Lock => {
             let open = files.get_mut(&request.file);
-            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| lock(open, house, request))
+            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| lock(open, shared, request))
         }
         Kind::Unlock | Kind::Reserved | Kind::ShmMap | Kind::ShmLock | Kind::ShmUnmap => {
             let open = files.get(&request.file);
-            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_locks(house, open, request))
+            open.map_or_else(|| sqlite::SQLITE_IOERR.into(), |open| on_locks(shared, open, request))
         }
     }
 }
@@ -290,7 +294,7 @@ fn carry_out(
 fn open(
     channel: &Channel,
     files: &mut BTreeMap<u32, OpenFile>,
-    house: &mut House<'_>,
+    shared: &mut SharedState<'_>,
     request: &Request<'_>,
 ) -> Answer {
     let Some(flags) = OpenFlags::parse(request.flags) else {
@@ -298,18 +302,18 @@ fn open(
     };
     let Ok(name) = str::from_utf8(request.bytes) else { return sqlite::SQLITE_CANTOPEN.into() };
     let given = (request.number != 0).then_some(name);
-    match house.machine.vfs().open(given, flags) {
+    match shared.machine.vfs().open(given, flags) {
         Ok(file) => {
-            house.holders += 1;
+            shared.holders += 1;
             let is_database = flags.kind() == FileKind::Database;
-            let (name, holder) = (name.to_owned(), house.holders);
+            let (name, holder) = (name.to_owned(), shared.holders);
             let lease = channel.lease(request.file);
             let file = OpenFile { file, name, holder, is_database, lease };
             if file.is_shared() {
-                house.leases.came(&file.name, &mut house.locks);
+                shared.leases.came(&file.name, &mut shared.locks);
             }
             if let Some(before) = files.insert(request.file, file) {
-                close(house, before);
+                close(shared, before);
             }
             Answer::number(sqlite::SQLITE_OK, request.flags)
         }
@@ -324,18 +328,18 @@ impl OpenFile {
     }
 }
 
-fn close(house: &mut House<'_>, open: OpenFile) {
+fn close(shared: &mut SharedState<'_>, open: OpenFile) {
     if open.is_shared() {
-        house.leases.went(&open.name, open.holder);
+        shared.leases.went(&open.name, open.holder);
     }
-    house.locks.release(&open.name, open.holder, LockLevel::None);
-    house.regions.unmap(&open.name, open.holder);
+    shared.locks.release(&open.name, open.holder, LockLevel::None);
+    shared.regions.unmap(&open.name, open.holder);
     drop(open.file);
 }
 
 /// Execute a request on a file that is given by its name.
-fn named(house: &House<'_>, request: &Request<'_>) -> Answer {
-    let vfs = house.machine.vfs();
+fn named(shared: &SharedState<'_>, request: &Request<'_>) -> Answer {
+    let vfs = shared.machine.vfs();
     let Ok(name) = str::from_utf8(request.bytes) else { return sqlite::SQLITE_IOERR.into() };
     if request.kind == Kind::Delete {
         let code = |failure| result_code(failure, sqlite::SQLITE_IOERR_DELETE);
@@ -347,10 +351,10 @@ fn named(house: &House<'_>, request: &Request<'_>) -> Answer {
     }
 }
 
-fn random(house: &House<'_>, request: &Request<'_>) -> Answer {
+fn random(shared: &SharedState<'_>, request: &Request<'_>) -> Answer {
     let Some(size) = answer_size(request) else { return sqlite::SQLITE_IOERR.into() };
     let mut bytes = vec![0; size];
-    house.machine.vfs().fill_random(&mut bytes);
+    shared.machine.vfs().fill_random(&mut bytes);
     Answer { code: sqlite::SQLITE_OK, bytes }
 }
 
@@ -406,23 +410,23 @@ const fn io_code(kind: Kind) -> c_int {
     }
 }
 
-fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+fn on_locks(shared: &mut SharedState<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
     let (name, holder) = (open.name.as_str(), open.holder);
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     match request.kind {
         Kind::Unlock => {
             // If the lease was revoked in the meantime, its word contained this unlock already.
-            let is_late = request.number != 0 && !house.leases.has(open);
+            let is_late = request.number != 0 && !shared.leases.has(open);
             if let Some(level) = level.filter(|level| *level <= LockLevel::Shared && !is_late) {
-                house.locks.release(name, holder, level);
+                shared.locks.release(name, holder, level);
             }
             sqlite::SQLITE_OK.into()
         }
-        Kind::Reserved => Answer::number(sqlite::SQLITE_OK, house.locks.is_reserved(name).into()),
-        Kind::ShmMap => map(house, open, request),
-        Kind::ShmLock => lock_slots(house, open, request),
+        Kind::Reserved => Answer::number(sqlite::SQLITE_OK, shared.locks.is_reserved(name).into()),
+        Kind::ShmMap => map(shared, open, request),
+        Kind::ShmLock => lock_slots(shared, open, request),
         _ => {
-            house.regions.unmap(name, holder);
+            shared.regions.unmap(name, holder);
             sqlite::SQLITE_OK.into()
         }
     }
@@ -430,21 +434,21 @@ fn on_locks(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> An
 
 /// Map a region of shared memory. If the file system does not support shared mappings, the result
 /// is the error that SQLite's own VFS makes of a failing `mmap`.
-fn map(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
-    let shares = open.is_database && house.machine.vfs().supports_shared_memory(&open.name);
+fn map(shared: &mut SharedState<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+    let has_regions = open.is_database && shared.machine.vfs().supports_shared_memory(&open.name);
     let (index, size) = (usize::try_from(request.offset), usize::try_from(request.number));
-    let (Ok(index @ 0..=4096), Ok(size @ 1..=65_536), true) = (index, size, shares) else {
+    let (Ok(index @ 0..=4096), Ok(size @ 1..=65_536), true) = (index, size, has_regions) else {
         return sqlite::SQLITE_IOERR_SHMMAP.into();
     };
     let at = RegionAt { index, size, extend: request.flags != 0 };
-    let file = house.regions.map(house.folder, &open.name, open.holder, at);
+    let file = shared.regions.map(shared.folder, &open.name, open.holder, at);
     file.map_or_else(
         |_| sqlite::SQLITE_IOERR_SHMSIZE.into(),
         |file| Answer::number(sqlite::SQLITE_OK, file.cast_signed()),
     )
 }
 
-fn lock_slots(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
+fn lock_slots(shared: &mut SharedState<'_>, open: &OpenFile, request: &Request<'_>) -> Answer {
     let (first, count) = (usize::try_from(request.offset), usize::try_from(request.number));
     let (Ok(first @ 0..=8), Ok(count @ 0..=8)) = (first, count) else {
         return sqlite::SQLITE_IOERR_SHMLOCK.into();
@@ -456,6 +460,6 @@ fn lock_slots(house: &mut House<'_>, open: &OpenFile, request: &Request<'_>) -> 
     } else {
         SlotLock::Shared
     };
-    let granted = house.regions.lock(&open.name, open.holder, first..first + count, how);
+    let granted = shared.regions.lock(&open.name, open.holder, first..first + count, how);
     if granted { sqlite::SQLITE_OK.into() } else { sqlite::SQLITE_BUSY.into() }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use libsqlite3_sys as sqlite;
 
 use super::channel::LeaseWord;
-use super::client::{Answer, House, OpenFile};
+use super::client::{Answer, OpenFile, SharedState};
 use super::message::Request;
 use crate::locks::{LEVELS, LockLevel, LockTable};
 
@@ -85,16 +85,20 @@ impl Leases {
 /// Grant a lock. The answer includes the facts that SQLite will ask for next: whether there is a
 /// journal and a log, the change counter, and the size. They are read in this order, as if the
 /// process had asked for them.
-pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request<'_>) -> Answer {
+pub(super) fn lock(
+    open: &mut OpenFile,
+    shared: &mut SharedState<'_>,
+    request: &Request<'_>,
+) -> Answer {
     let level = usize::try_from(request.flags).ok().and_then(|at| LEVELS.get(at).copied());
     let Some(level) = level else { return sqlite::SQLITE_IOERR_LOCK.into() };
-    if !request.is_answered && !house.leases.has(open) {
+    if !request.is_answered && !shared.leases.has(open) {
         // The lease was revoked in the meantime, and its word contained this lock already.
         return sqlite::SQLITE_OK.into();
     }
-    let granted = house.locks.acquire(&open.name, open.holder, level);
-    let held = house.locks.level(&open.name, open.holder);
-    let facts = if granted { facts_for(open, house, request.number) } else { Facts::default() };
+    let granted = shared.locks.acquire(&open.name, open.holder, level);
+    let held = shared.locks.level(&open.name, open.holder);
+    let facts = if granted { facts_for(open, shared, request.number) } else { Facts::default() };
     if !request.is_answered {
         // The lease granted the lock, and the process went on with the facts as it expected them.
         let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_LOCK };
@@ -102,7 +106,7 @@ pub(super) fn lock(open: &mut OpenFile, house: &mut House<'_>, request: &Request
         return if is_so { code } else { sqlite::SQLITE_IOERR_READ }.into();
     }
     let code = if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY };
-    let is_leased = granted && house.leases.note(open, held);
+    let is_leased = granted && shared.leases.note(open, held);
     Answer { code, bytes: facts.bytes(held, is_leased) }
 }
 
@@ -146,9 +150,9 @@ impl Facts {
     }
 }
 
-fn facts_for(open: &mut OpenFile, house: &House<'_>, wanted: i64) -> Facts {
+fn facts_for(open: &mut OpenFile, shared: &SharedState<'_>, wanted: i64) -> Facts {
     let wanted = u32::try_from(wanted).unwrap_or(0);
-    let (mut facts, vfs) = (Facts::default(), house.machine.vfs());
+    let (mut facts, vfs) = (Facts::default(), shared.machine.vfs());
     if wanted & KNOWN_JOURNAL != 0 {
         let Ok(exists) = vfs.exists(&format!("{}-journal", open.name)) else { return facts };
         (facts.has_journal, facts.known) = (exists, facts.known | KNOWN_JOURNAL);

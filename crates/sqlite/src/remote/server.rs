@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Machine;
 use super::channel::{Channel, Terms};
-use super::client::{Client, House};
+use super::client::{Client, SharedState};
 use super::folder::Folder;
 use crate::locks::LockTable;
 
@@ -41,7 +41,7 @@ pub enum Waits {
 
 /// A server of requests on one machine.
 pub struct Server<'a> {
-    house: House<'a>,
+    shared: SharedState<'a>,
     listener: UnixListener,
     clients: Vec<Client>,
     terms: (u32, Terms),
@@ -71,11 +71,19 @@ impl<'a> Server<'a> {
         let (rounds, of_program) = if can_look { (ROUNDS, ROUNDS_OF_PROGRAM) } else { (0, 0) };
         let (locks, regions) = (LockTable::default(), super::regions::Regions::default());
         let leases = super::locking::Leases::default();
-        let house =
-            House { machine, folder, locks, leases, regions, holders: 0, told_ns: 0, untold: 0 };
+        let shared = SharedState {
+            machine,
+            folder,
+            locks,
+            leases,
+            regions,
+            holders: 0,
+            passed_ns: 0,
+            uninformed: 0,
+        };
         let clients = Vec::new();
         Ok(Self {
-            house,
+            shared,
             listener,
             clients,
             terms: (of_program, terms),
@@ -93,8 +101,8 @@ impl<'a> Server<'a> {
     }
 
     /// Number of processes that ended before they learned that a change failed.
-    pub const fn untold_count(&self) -> u32 {
-        self.house.untold
+    pub const fn uninformed_count(&self) -> u32 {
+        self.shared.uninformed
     }
 
     /// Serve requests as long as `waits` says. A byte on `bell` makes the server call `waits` at
@@ -120,8 +128,8 @@ impl<'a> Server<'a> {
             }
         }
         for mut client in std::mem::take(&mut self.clients) {
-            client.serve_posts(&mut self.house);
-            client.close(&mut self.house);
+            client.serve_posts(&mut self.shared);
+            client.close(&mut self.shared);
         }
         Ok(())
     }
@@ -156,19 +164,19 @@ impl<'a> Server<'a> {
     /// come first, because they may release locks of other processes.
     fn serve_due(&mut self) -> bool {
         let mut was_due = false;
-        let Self { clients, house, .. } = self;
+        let Self { clients, shared, .. } = self;
         for place in 0..clients.len() {
             if !clients[place].channel.is_due() {
                 continue;
             }
             was_due = true;
-            if !clients[place].serve_posts(house) {
+            if !clients[place].serve_posts(shared) {
                 continue;
             }
             for other in (0..clients.len()).filter(|other| *other != place) {
-                clients[other].serve_posts(house);
+                clients[other].serve_posts(shared);
             }
-            clients[place].serve_answered(house);
+            clients[place].serve_answered(shared);
         }
         was_due
     }
@@ -179,7 +187,7 @@ impl<'a> Server<'a> {
             match self.listener.accept() {
                 Ok((socket, _)) => {
                     self.came += 1;
-                    let channel = Channel::new(self.house.folder, self.came, socket, self.terms);
+                    let channel = Channel::new(self.shared.folder, self.came, socket, self.terms);
                     // A program that has ended in the meantime needs no channel.
                     if let Ok(channel) = channel {
                         self.clients.push(Client::new(self.came, channel));
@@ -210,10 +218,10 @@ impl<'a> Server<'a> {
             let client = &mut self.clients[place];
             if !client.channel.drain() {
                 // The requests that it sent before it ended are executed.
-                while client.serve_posts(&mut self.house) {
-                    client.serve_answered(&mut self.house);
+                while client.serve_posts(&mut self.shared) {
+                    client.serve_answered(&mut self.shared);
                 }
-                self.clients.remove(place).close(&mut self.house);
+                self.clients.remove(place).close(&mut self.shared);
             }
         }
         Ok(())

@@ -130,12 +130,12 @@ impl Ubifs {
             }
             self.tnc.znode_mut(new).branches.insert(slot - split.keep, branch);
         }
-        self.hang_beside(id, new, split.appends);
+        self.attach_right(id, new, split.appends);
     }
 
     /// Put `new` into the tree to the right of `id`. If `id` is the root, a new root is put above
     /// both.
-    fn hang_beside(&mut self, id: ZnodeId, new: ZnodeId, appends: bool) {
+    fn attach_right(&mut self, id: ZnodeId, new: ZnodeId, appends: bool) {
         let first_key = |fs: &Self, id| fs.tnc.znode(id).branches[0].key;
         let branch_of = |key, id| Branch { key, place: None, child: Some(id), leaf: None };
         let branch = branch_of(first_key(self, new), new);
