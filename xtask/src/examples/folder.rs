@@ -29,7 +29,7 @@ const LINES: [&str; 9] = [
     "if type mkfs.jffs2; then mkfs.jffs2 -r files -o files.jffs2 -e 128 -l -n; fi",
     "sqlite3 my.db 'CREATE TABLE old(a)'",
     "flysch budget app.toml --update -- python3 app.py",
-    "flysch bench insert,update --requests 100,200,300 --fill 300 --format csv --out runs.csv",
+    "flysch bench insert,update --record-size 150,600 --requests 100,200,300 --format csv --out runs.csv",
     "flysch model fit runs.csv --out model.json",
 ];
 /// Options whose value is a file or folder that a command makes.
