@@ -118,7 +118,7 @@ fn a_gap_is_zero_whatever_a_cut_write_left_there() {
         let count = changes.count() as u64;
         for (cut, beyond) in (0..count).flat_map(|it| [(it, Beyond::Write), (it, Beyond::Truncate)])
         {
-            let told = format!("{kind:?}, cut {cut}, {beyond:?}");
+            let case = format!("{kind:?}, cut {cut}, {beyond:?}");
             let machine = origin.fork();
             let (cut_at_change, ending) = (Some(cut), Some(Ending::Complete));
             let plan = FaultPlan { cut_at_change, ending, ..FaultPlan::default() };
@@ -136,8 +136,8 @@ fn a_gap_is_zero_whatever_a_cut_write_left_there() {
             vfs.fsync(fd).unwrap();
             for _ in 0..2 {
                 let found = read_named(&mut vfs, "file").unwrap();
-                assert_eq!(found.len() as u64, GROWN, "{told}");
-                assert!(found[size.max(1000)..].iter().all(|&byte| byte == 0), "{told}: {size}");
+                assert_eq!(found.len() as u64, GROWN, "{case}");
+                assert!(found[size.max(1000)..].iter().all(|&byte| byte == 0), "{case}: {size}");
                 vfs = machine.mount().unwrap();
             }
         }

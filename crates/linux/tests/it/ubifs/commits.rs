@@ -141,15 +141,15 @@ fn an_index_that_is_written_anew_is_there_before_the_old_one_goes() {
         }
         vfs.sync()
     };
-    let check = |device: &Device, known: &[u8], told: &str| {
-        let mut fs = device.mount_fs().unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert_eq!(fs.find_wrong_leb(), Ok(None), "{told}");
+    let check = |device: &Device, known: &[u8], case: &str| {
+        let mut fs = device.mount_fs().unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(fs.find_wrong_leb(), Ok(None), "{case}");
         drop(fs);
         let mut vfs = device.mount().unwrap();
         for number in 0..FILES {
             let found = read_all(&mut vfs, &name(number)).unwrap();
             let is_known = |byte: &u8| found == vec![*byte; 30];
-            assert!(known.iter().any(is_known), "{told}: file {number}: {found:?}");
+            assert!(known.iter().any(is_known), "{case}: file {number}: {found:?}");
         }
     };
     let mut vfs = origin.mount().unwrap();
