@@ -24,7 +24,7 @@ fn program(device: &mut FaultInjector, page: u32, column: usize, data: &[u8], oo
 /// A name, a part of the panic's text, and the breach.
 type Breach = (&'static str, &'static str, fn(&mut FaultInjector));
 
-const BREACHES: [Breach; 16] = [
+const BREACHES: [Breach; 17] = [
     ("page programmed twice", "programmed sector", |device| {
         program(device, 3, 0, &ZEROS, &[]);
         program(device, 3, 0, &ZEROS, &[]);
@@ -46,6 +46,22 @@ const BREACHES: [Breach; 16] = [
         *device = in_order_injector();
         program(device, 3, 0, &ZEROS, &[]);
         program(device, 2, 0, &ZEROS, &[]);
+    }),
+    ("program before a page that a cut erase left", "after a later page", |device| {
+        *device = in_order_injector();
+        (0..8).for_each(|page| program(device, page, 0, &ZEROS, &[]));
+        let ending = Some(Ending::Scattered);
+        device.arm(FaultPlan { cut_at: Some(0), ending, ..FaultPlan::default() });
+        device.erase(BlockAddr(0)).unwrap_err();
+        device.power_up();
+        let mut is_left = |page| {
+            let mut byte = [0xFF];
+            device.read(PageAddr(page), 0, &mut byte).unwrap();
+            byte == [0]
+        };
+        let last = (0..8).rposition(&mut is_left).unwrap();
+        let blank = (0..8).position(|page| !is_left(page)).filter(|&blank| blank < last).unwrap();
+        program(device, u32::try_from(blank).unwrap(), 0, &ZEROS, &[]);
     }),
     ("program within a sector", "sector boundary", |device| {
         program(device, 3, 1, &ZEROS[..SECTOR_SIZE], &[]);

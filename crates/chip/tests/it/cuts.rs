@@ -411,6 +411,34 @@ fn reads_disturb_the_pages_beside() {
     assert_eq!(device.read(PAGE, 0, &mut bytes), Ok(Ecc::Clean));
 }
 
+/// A page that ECC gave up does not become readable by the disturbance of its neighbours.
+#[test]
+fn a_lost_page_stays_lost_while_reads_disturb_it() {
+    let mut device = cut_program(1, Some(Ending::Marginal), &pattern(PAGE, PAGE_SIZE));
+    device.power_up();
+    device.arm(FaultPlan { read_disturb: Some(1), ..FaultPlan::default() });
+    for _ in 0..400 {
+        device.read(PageAddr(8), 0, &mut [0; 16]).unwrap();
+    }
+    for number in 1..4 {
+        let outcome = device.read(PAGE, sector(number), &mut [0; 16]);
+        assert_eq!(outcome, Err(ReadError::Uncorrectable(PAGE)), "sector {number}");
+    }
+}
+
+/// A cut mark is there, unless the operation did not begin.
+#[test]
+fn a_cut_mark_is_made_or_not_begun() {
+    for ending in Ending::KNOWN {
+        let mut device = small_injector();
+        let ended = Some(ending);
+        device.arm(FaultPlan { cut_at: Some(0), ending: ended, ..FaultPlan::default() });
+        assert_eq!(device.mark_bad(BLOCK), Err(PowerLost));
+        device.power_up();
+        assert_eq!(device.is_bad(BLOCK), Ok(ending != Ending::NotBegun), "{ending:?}");
+    }
+}
+
 /// Cuts are placed among the changes alone, too. From then on the power is off.
 #[test]
 fn a_test_can_cut_at_every_change() {

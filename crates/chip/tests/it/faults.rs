@@ -39,6 +39,7 @@ fn a_block_that_fails_can_be_retired() {
     let erasing = FaultPlan { erase_failures_ppm: ALWAYS, ..FaultPlan::default() };
     let mut device = injector(erasing);
     assert_eq!(device.erase(BLOCK), Err(EraseError::Failed(BLOCK)));
+    assert_eq!(*device.failures(), BTreeMap::from([(BLOCK, 1)]));
     device.mark_bad(BLOCK).unwrap();
     assert_eq!(device.chip().wear().bad_block_count, 1);
 }

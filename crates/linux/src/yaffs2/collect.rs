@@ -29,6 +29,8 @@ pub(super) struct Collector {
     skip: u32,
     refresh_skip: u32,
     is_running: bool,
+    /// Whether it waits for a rename to replace a file.
+    pub(super) is_off: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl Yaffs2 {
     /// Collect garbage. Errors other than power loss are dropped; they show in the next write that
     /// finds no room.
     pub(super) fn collect(&mut self, in_background: bool) -> Result<(), FsError> {
-        if self.collector.is_running {
+        if self.collector.is_running || self.collector.is_off {
             return Ok(());
         }
         self.collector.is_running = true;
@@ -264,11 +266,9 @@ impl Yaffs2 {
     }
 
     /// Prepare an object's header for its copy. It gets the object's present size, and does not
-    /// carry over that it made older chunks obsolete.
+    /// carry over that it made older chunks or another object obsolete.
     fn renew_header(&mut self, id: u32, data: &mut [u8]) -> Tags {
         let header = Header::parse(data);
-        let shadows = header.as_ref().map_or(0, |header| header.shadows);
-        let is_pending = self.objects.get(shadows).is_some_and(|object| object.is_shadowed);
         match header {
             None => data.fill(0xFF),
             Some(header) => {
@@ -280,8 +280,7 @@ impl Yaffs2 {
                 }
             }
         }
-        let change = Change { is_shrink: false, shadows: if is_pending { shadows } else { 0 } };
-        self.fill_header(id, change, data)
+        self.fill_header(id, Change::default(), data)
     }
 
     fn drop_summary(&mut self, block: u32) {

@@ -145,7 +145,8 @@ impl Yaffs2 {
     }
 
     /// Rename. If the new name is taken, the first header says that it shadows the object with that
-    /// name, which is then unlinked. A second header does not shadow it.
+    /// name, which is then unlinked. A second header does not shadow it. No garbage is collected
+    /// meanwhile, since copies of headers shadow nothing; the code of 2009 collects all the same.
     pub(super) fn move_entry(
         &mut self,
         from: u32,
@@ -161,14 +162,13 @@ impl Yaffs2 {
         if let Some(replaced) = replaced {
             self.check_replaceable(id, replaced)?;
             let change = Change { is_shrink: false, shadows: replaced };
-            self.rename_object(id, to, new_name, change)?;
-            self.objects.object_mut(replaced).is_shadowed = true;
-            self.unlink_object(replaced)?;
+            self.collector.is_off = self.options.profile == Profile::Today;
+            let renamed = self.rename_object(id, to, new_name, change);
+            let unlinked = renamed.and_then(|()| self.unlink_object(replaced));
+            self.collector.is_off = false;
+            unlinked?;
         }
         self.rename_object(id, to, new_name, Change::default())?;
-        if let Some(replaced) = replaced {
-            self.objects.object_mut(replaced).is_shadowed = false;
-        }
         self.note_changed(from)?;
         if to == from { Ok(()) } else { self.note_changed(to) }
     }

@@ -20,7 +20,6 @@ pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_DIRECTORY: u32 = 0o040_755;
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts of an object")]
 pub(super) struct Object {
     pub kind: Kind,
     pub parent: u32,
@@ -31,9 +30,6 @@ pub(super) struct Object {
     pub is_loaded: bool,
     /// Whether the header on flash is out of date.
     pub is_dirty: bool,
-    /// Whether another object has taken its name by a rename, and the header that says so is on
-    /// flash.
-    pub is_shadowed: bool,
     pub mode: u32,
     pub mtime: u32,
     pub size: u64,
@@ -52,7 +48,6 @@ impl Object {
             header: None,
             is_loaded: true,
             is_dirty: false,
-            is_shadowed: false,
             mode: if kind == Kind::Directory { MODE_DIRECTORY } else { MODE_FILE },
             mtime: 0,
             size: 0,

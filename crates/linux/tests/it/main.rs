@@ -10,6 +10,7 @@ mod hostile;
 mod image;
 mod jffs2;
 mod machine;
+mod mtd;
 mod plainfs;
 mod pramfs;
 mod read_ahead;

@@ -204,6 +204,7 @@ fn names_are_checked() {
     assert_eq!(vfs.unlink("/a/b"), Err(FsError::NotEmpty));
     assert_eq!(vfs.rename("/a", "/a/b/c"), Err(FsError::WrongKind), "into itself");
     assert_eq!(vfs.rename("/file", "/a"), Err(FsError::WrongKind));
+    assert_eq!(vfs.rename("/a", "/file"), Err(FsError::WrongKind));
     vfs.rename("/file", "/a/b/file").unwrap();
     vfs.unlink("/a/b/file").unwrap();
     vfs.unlink("/a/b/").unwrap();

@@ -34,6 +34,17 @@ fn a_writer_keeps_the_other_writer_out() {
     }
 }
 
+/// A journal whose writer is at work is not rolled back, nor waited for. Without syncs its header
+/// is whole at once.
+#[test]
+fn a_reader_takes_no_live_journal_for_a_hot_one() {
+    let (_, first, second) = two_connections(JournalMode::Delete);
+    first.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE; INSERT INTO t VALUES(2)").unwrap();
+    assert_eq!(count(&second), Value::Integer(1), "what is not committed is not seen");
+    first.execute("COMMIT").unwrap();
+    assert_eq!(count(&second), Value::Integer(2));
+}
+
 #[test]
 fn a_reader_delays_a_commit_unless_there_is_a_log() {
     for (journal_mode, delays) in [(JournalMode::Delete, true), (JournalMode::Wal, false)] {

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use flysch_sqlite::{Era, JournalMode, LockingMode, Settings, Synchronous, Value};
+use flysch_sqlite::{Era, JournalMode, LockingMode, Settings, SyncFlags, Synchronous, Value};
 
 use crate::medium::Medium;
 
@@ -54,6 +54,24 @@ fn an_era_sets_the_page_size_and_the_journal_sector() {
         let calls = &medium.state.borrow().calls;
         let header = format!("main.db-journal write {sector_size} ");
         assert!(calls.iter().any(|call| call.starts_with(&header)), "{era:?}");
+    }
+}
+
+/// Full syncs are those that `PRAGMA fullfsync` asks for; of a journal they are of its data alone.
+#[test]
+fn syncs_are_of_the_kind_that_is_asked_for() {
+    for is_full in [false, true] {
+        let medium = Rc::new(Medium::new(Era::Today.settings(), 1));
+        let database = medium.open().unwrap();
+        let statement = format!("PRAGMA fullfsync = {is_full}; CREATE TABLE t(x)");
+        database.execute(&statement).unwrap();
+        let calls = &medium.state.borrow().calls;
+        let has = |full: bool, data_only: bool| {
+            let flags = format!("{:?}", SyncFlags { full, data_only });
+            calls.iter().any(|call| call.contains(&flags))
+        };
+        let kinds = [has(false, false), has(false, true), has(true, false), has(true, true)];
+        assert_eq!(kinds, [!is_full, false, is_full, is_full], "{calls:?}");
     }
 }
 

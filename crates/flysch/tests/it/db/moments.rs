@@ -4,11 +4,13 @@
 //! block held that was erased too early, or a record that said too much or too little, is missed
 //! in one of them.
 
-use flysch::db::{Budget, Db, DbError, Direction, Options};
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
+use flysch::row::Value;
 use flysch_chip::Prng;
 
 use super::image::Image;
 use super::ledger::{Bounds, Ledger, SCHEMA};
+use super::world;
 
 const OPTIONS: Options = Options { partition: None, seed: 11, capacity: 100 };
 
@@ -189,6 +191,29 @@ fn every_operation_may_be_the_last() {
             if !is_program || number % case.every == 0 {
                 case.check(number, image, &states);
             }
+        }
+    }
+}
+
+/// Commits of a few bytes, whose records rest on many before them: each is there at once.
+#[test]
+fn tiny_commits_are_found_one_by_one() {
+    for (page_size, count) in [(1024, 200), (4096, 700)] {
+        let mut image = Image::blank(page_size, 24);
+        let size = 12_000 + 4 * page_size as usize;
+        let (mut ram, mut other) = (vec![0; size], vec![0; size]);
+        let mut db = Db::create(&mut image, &world::SCHEMA, world::OPTIONS, &mut ram).unwrap();
+        for id in 0..count {
+            let mut tx = db.begin().unwrap();
+            let values = [Value::Integer(id), Value::Integer(0), Value::Null, Value::Text("")];
+            tx.insert(0, &values).unwrap();
+            tx.commit(Durability::Durable).unwrap();
+            let mut copy = Image::clone(db.nand());
+            let opened = Db::open(&mut copy, &world::SCHEMA, world::OPTIONS, &mut other);
+            let mut found = opened.unwrap_or_else(|error| panic!("{error:?}, {id}, {page_size}"));
+            let mut out = [0; 64];
+            let mut has = |id| found.get(0, 0, &[Value::Integer(id)], &mut out).unwrap().is_some();
+            assert!(has(id) && has(id / 2) && !has(id + 1), "{id}, pages of {page_size}");
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError};
 use flysch::media::{Cause, MediaError};
+use flysch::row::Value;
 use flysch_chip::Prng;
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::image::Image;
-use super::world::{OPTIONS, SCHEMA, ask_indexes, expected, insert, row, rows};
+use super::world::{OPTIONS, Row, SCHEMA, ask_indexes, expected, insert, row, rows};
 
 const RAM: usize = 9_000;
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
@@ -186,6 +187,27 @@ fn most_commits_program_nothing() {
         }
         let log = db.stats().counts.programs_for(Cause::Log);
         assert!((4..=60).contains(&log), "{log} pages of the log for 1,000 commits, {rule:?}");
+    }
+}
+
+/// Few rows come and go for ever on a small chip. Commits that only the memory has hold no block
+/// back: nothing is refused.
+#[test]
+fn rows_that_come_and_go_are_never_refused() {
+    for rule in RULES {
+        let (mut image, mut memory) = (Image::blank(512, 40), Memory::new(8192, rule));
+        create(&mut image, &mut memory);
+        let mut ram = vec![0; RAM];
+        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let mut db = opened.unwrap();
+        for id in 0..2500 {
+            let inserted = insert(&mut db, &[id], 300, Durability::Durable);
+            assert_eq!(inserted, Ok(()), "{id} {:?}", db.stats());
+            let table = u8::from(matches!(row(id, 300), Row::Note(..)));
+            let mut tx = db.begin().unwrap();
+            assert_eq!(tx.delete(table, &[Value::Integer(id)]), Ok(true), "{id}");
+            tx.commit(Durability::Durable).unwrap();
+        }
     }
 }
 

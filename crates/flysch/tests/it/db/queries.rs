@@ -156,6 +156,32 @@ fn totals_groups_and_tops_are_those_of_the_map() {
     });
 }
 
+/// Rows that come first alike keep the order in which they were offered.
+#[test]
+fn tops_are_stable() {
+    ask(|db| {
+        let mut row = [0; 100];
+        for order in [Order::Ascending, Order::Descending] {
+            let mut memory = [0; 30 * 50];
+            let mut top = Top::new(&mut memory, 40, order);
+            let mut scan = db.scan(1, Direction::Forward).unwrap();
+            let mut offered = Vec::new();
+            while let Some(view) = scan.next(db, &mut row).unwrap() {
+                let rank = i64::try_from(offered.len()).unwrap() % 3;
+                let amount = view.column(2).unwrap();
+                offered.push((if order == Order::Ascending { rank } else { -rank }, int(amount)));
+                let len = view.row_len;
+                top.offer(&Value::Integer(rank), &row[..len]).unwrap();
+            }
+            offered.sort_by_key(|(rank, _)| *rank);
+            let kept = (0..top.len()).map(|at| top.row(&SCHEMA, at).unwrap().unwrap().column(2));
+            let kept: Vec<i64> = kept.map(|amount| int(amount.unwrap())).collect();
+            let wanted = offered.into_iter().take(30).map(|(_, amount)| amount);
+            assert!(kept.len() == 30 && wanted.eq(kept), "{order:?}");
+        }
+    });
+}
+
 #[test]
 fn ranges_by_first_columns_and_by_nullable_times_are_exact() {
     ask(|db| {

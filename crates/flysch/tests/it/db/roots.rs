@@ -143,6 +143,33 @@ fn a_root_that_failed_takes_its_epoch_with_it() {
     }
 }
 
+/// A root whose block was marked bad is not seen at one mount, and is at the next: it has the epoch
+/// of the root that was written meanwhile. The rows of that session are there.
+#[test]
+fn a_root_on_a_marked_block_that_comes_to_light_hides_nothing() {
+    for lives in 1..6 {
+        let mut image = Image::blank(512, 96);
+        create(&mut image).unwrap();
+        for life in 0..lives {
+            live(&mut image, life * 5, 5).unwrap();
+        }
+        let mut copy = image.clone();
+        live(&mut copy, lives * 5, 1).unwrap();
+        let roots = Forge::newest(&copy, kind::ROOT);
+        let newest = roots.into_iter().max_by_key(|page| word(&copy.bytes(*page), 14)).unwrap();
+        let block = newest / 8;
+        // Its erase had gone well, and nothing of it can be seen.
+        (block * 8..block * 8 + 8).for_each(|page| image.pages[page] = None);
+        image.bad[block] = true;
+        live(&mut image, lives * 5, 5).unwrap();
+        for page in (block * 8..block * 8 + 8).filter(|page| copy.pages[*page].is_some()) {
+            let bytes = copy.bytes(page);
+            image.set(page, &bytes);
+        }
+        assert_eq!(try_open(&mut image), Ok(lives * 5 + 5), "after {lives} lives");
+    }
+}
+
 /// Root blocks go bad until one is left. Nothing is written any more, and that one is not erased:
 /// wherever the power goes, all rows are there.
 #[test]

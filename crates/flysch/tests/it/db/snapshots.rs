@@ -294,6 +294,38 @@ fn the_writer_goes_on_and_a_snapshot_is_too_old() {
     assert!(went_stale > 0, "the device is too small for what a snapshot holds");
 }
 
+/// Programs fail while snapshots are open: the rows that they show come to other pages, and are
+/// shown there.
+#[test]
+fn a_snapshot_follows_rows_whose_page_failed() {
+    let mut checked = 0;
+    for seed in 0..6 {
+        let mut nand = chip(2048, 96);
+        let mut ram = vec![0; 16_384];
+        let mut db = Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let plan = FaultPlan { seed, program_failures_ppm: 50_000, ..FaultPlan::default() };
+        db.nand_mut().arm(plan);
+        let (mut prng, mut kept, keys) = (Prng::new(seed), Rows::new(), 40);
+        for _ in 0..25 {
+            if change(&mut db, &mut kept, &mut prng, keys).is_err() {
+                break;
+            }
+            let (snapshot, then) = (db.snapshot().unwrap(), kept.clone());
+            let changed = (0..6).try_for_each(|_| change(&mut db, &mut kept, &mut prng, keys));
+            match check(&mut db, &snapshot, &then, keys) {
+                Ok(()) => checked += 1,
+                Err(DbError::Stale) => {}
+                Err(error) => panic!("{error:?}"),
+            }
+            db.release(snapshot);
+            if changed.is_err() {
+                break;
+            }
+        }
+    }
+    assert!(checked > 20, "{checked} snapshots");
+}
+
 /// A snapshot is of its session: one that was kept over a close shows nothing, and takes no other
 /// one away.
 #[test]

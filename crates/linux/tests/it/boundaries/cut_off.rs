@@ -1,4 +1,5 @@
-//! Bytes that a truncation cut off never come back.
+//! Bytes that a truncation cut off never come back, and bytes that a cut write left behind the end
+//! of a file never come to light.
 
 use flysch_chip::{Changes, Ending, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
@@ -84,6 +85,61 @@ fn what_was_cut_off_never_comes_back() {
             churn(&mut vfs, 40);
             vfs.unmount().unwrap();
             drop(check(&machine, &case));
+        }
+    }
+}
+
+/// How a file comes to end behind a gap.
+#[derive(Clone, Copy, Debug)]
+enum Beyond {
+    Write,
+    Truncate,
+}
+
+/// A file of 1000 bytes, and 3000 more that may reach flash without its new size.
+fn extend(vfs: &mut Vfs) -> Result<(), FsError> {
+    let fd = vfs.open("file", false)?;
+    vfs.write(fd, 1000, &[0xEE; 3000])?;
+    vfs.fsync(fd)?;
+    vfs.close(fd)
+}
+
+#[test]
+fn a_gap_is_zero_whatever_a_cut_write_left_there() {
+    for kind in STACKS {
+        let origin = machine(kind);
+        let mut vfs = origin.mount().unwrap();
+        write(&mut vfs, "file", 1000, 8).unwrap();
+        vfs.unmount().unwrap();
+        let whole = origin.fork();
+        let changes = Changes::default();
+        whole.device.borrow_mut().keep_changes(changes.clone());
+        extend(&mut whole.mount().unwrap()).unwrap();
+        let count = changes.count() as u64;
+        for (cut, beyond) in (0..count).flat_map(|it| [(it, Beyond::Write), (it, Beyond::Truncate)])
+        {
+            let case = format!("{kind:?}, cut {cut}, {beyond:?}");
+            let machine = origin.fork();
+            let (cut_at_change, ending) = (Some(cut), Some(Ending::Complete));
+            let plan = FaultPlan { cut_at_change, ending, ..FaultPlan::default() };
+            machine.device.borrow_mut().arm(plan);
+            let _cut = machine.mount().map(|mut vfs| extend(&mut vfs));
+            machine.device.borrow_mut().power_up();
+            machine.device.borrow_mut().arm(FaultPlan::default());
+            let mut vfs = machine.mount().unwrap();
+            let fd = vfs.open("file", false).unwrap();
+            let size = usize::try_from(vfs.size(fd).unwrap()).unwrap();
+            match beyond {
+                Beyond::Write => vfs.write(fd, GROWN - 1, &[0]).unwrap(),
+                Beyond::Truncate => vfs.truncate(fd, GROWN).unwrap(),
+            }
+            vfs.fsync(fd).unwrap();
+            for _ in 0..2 {
+                let found = read_named(&mut vfs, "file").unwrap();
+                assert_eq!(found.len() as u64, GROWN, "{case}");
+                assert!(found[size.max(1000)..].iter().all(|&byte| byte == 0), "{case}: {size}");
+                vfs = machine.mount().unwrap();
+            }
         }
     }
 }

@@ -1,15 +1,26 @@
 //! Once all names are gone, a file system is as empty as a new one, whatever was cut before.
 
-use flysch_chip::{Changes, Ending, FaultPlan};
+use flysch_chip::{Changes, Ending, FaultPlan, Prng};
 use flysch_linux::filesystem::FsError;
-use flysch_linux::vfs::Vfs;
+use flysch_linux::vfs::{Advice, Vfs};
 
 use super::{STACKS, machine, write};
 use crate::jffs2::state::remove_all;
 use crate::machine::{Kind, Machine};
 
+/// Make a file whose content reaches flash before its name, which is never asked for.
+fn write_early(vfs: &mut Vfs) -> Result<(), FsError> {
+    let fd = vfs.open("early", true)?;
+    let mut bytes = vec![0; 20_000];
+    Prng::new(6).fill(&mut bytes);
+    vfs.write(fd, 0, &bytes)?;
+    vfs.advise(fd, Advice::DontNeed { offset: 0, len: 0 })?;
+    vfs.close(fd)
+}
+
 /// Make a file, shorten it, replace it, and remove it; each step is made durable.
 fn work(vfs: &mut Vfs) -> Result<(), FsError> {
+    write_early(vfs)?;
     write(vfs, "first", 30_000, 1)?;
     let fd = vfs.open("first", false)?;
     vfs.truncate(fd, 5000)?;

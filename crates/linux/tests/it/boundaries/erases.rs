@@ -11,6 +11,9 @@ fn work(machine: &Machine, rounds: u64) -> Option<()> {
     let mut vfs = machine.mount().ok()?;
     for round in 0..rounds {
         write(&mut vfs, &format!("file{}", round % 3), 9000, round).ok()?;
+        write(&mut vfs, &format!("gone{round}"), 100, round).ok()?;
+        vfs.unlink(&format!("gone{round}")).ok()?;
+        vfs.sync().ok()?;
         vfs.sleep(100_000_000);
         if round % 5 == 4 {
             vfs.unlink("file1").ok()?;
@@ -18,6 +21,11 @@ fn work(machine: &Machine, rounds: u64) -> Option<()> {
         }
     }
     Some(())
+}
+
+fn names(machine: &Machine) -> impl Iterator<Item = String> {
+    let entries = machine.mount().unwrap().list("/").unwrap();
+    entries.into_iter().map(|entry| String::from_utf8(entry.name).unwrap())
 }
 
 /// Whether some page of a block reads as blank although a later one does not.
@@ -64,6 +72,9 @@ fn a_block_that_was_half_erased_is_erased_before_it_is_used() {
                 shown += 1;
                 let changes = Changes::default();
                 machine.device.borrow_mut().keep_changes(changes.clone());
+                // A file that was removed may be there if the power went before that was synced.
+                let gone = names(&machine).filter(|name| name.starts_with("gone")).count();
+                assert!(gone <= 1, "{kind:?}, change {place}, seed {seed}: {gone} files are back");
                 work(&machine, 25).unwrap();
                 let first = changes.take().into_iter().find(|change| match change {
                     Change::Program { page, .. } => {

@@ -11,13 +11,23 @@ use crate::machine::{Kind, Machine};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
+fn random(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Prng::new(seed).fill(&mut bytes);
+    bytes
+}
+
 /// Files that were replaced, removed, cut, and extended by holes.
-fn prepare(vfs: &mut Vfs) -> Result<(), FsError> {
+fn prepare(vfs: &mut Vfs, rounds: u64) -> Result<(), FsError> {
     write(vfs, "kept", 3000, 100)?;
-    for round in 0..3 {
+    for round in 0..rounds {
         for (seed, name) in (round..).zip(NAMES) {
             write(vfs, name, 5000, seed)?;
         }
+        // The entries that follow are not in the first sector of their page.
+        let lead = vfs.open("lead", true)?;
+        vfs.write(lead, 0, &random(600, round))?;
+        vfs.close(lead)?;
         vfs.rename("a", "b")?;
         vfs.unlink("c")?;
         vfs.sync()?;
@@ -46,29 +56,36 @@ fn used_pages(machine: &Machine) -> Vec<PageAddr> {
 /// page is newer. JFFS2 gives each node a version for that.
 #[test]
 fn what_was_synced_beside_a_bad_page_outlives_it() {
-    let origin = machine(Kind::Jffs2);
-    let mut vfs = origin.mount().unwrap();
-    prepare(&mut vfs).unwrap();
-    drop(vfs);
-    let mut renewed = 0;
-    let mut wanted = vec![0; 3000];
-    Prng::new(100).fill(&mut wanted);
-    for (page, name) in used_pages(&origin).into_iter().flat_map(|page| NAMES.map(|it| (page, it)))
-    {
-        let machine = origin.fork();
-        let flawed_pages = [(page, 200)].into();
-        let plan = FaultPlan { flawed_pages, ..FaultPlan::default() };
-        machine.device.borrow_mut().arm(plan);
-        let Ok(mut vfs) = machine.mount() else { continue };
-        if vfs.rename("kept", name).and_then(|()| vfs.sync()).is_err() {
-            continue;
-        }
+    // The entries come to lie at the begin of a block, and at its end.
+    for rounds in 3..7 {
+        let origin = machine(Kind::Jffs2);
+        let mut vfs = origin.mount().unwrap();
+        prepare(&mut vfs, rounds).unwrap();
         drop(vfs);
-        renewed += 1;
-        machine.device.borrow_mut().arm(FaultPlan::default());
-        let mut vfs = machine.mount().unwrap();
-        assert!(read_named(&mut vfs, name).as_ref() == Ok(&wanted), "{page}, {name}");
-        assert_eq!(vfs.exists("kept"), Ok(false), "{page}, {name}");
+        let mut renewed = 0;
+        let pages = used_pages(&origin).into_iter();
+        for (page, name) in pages.flat_map(|page| NAMES.map(|name| (page, name))) {
+            renewed += u32::from(is_renewed(&origin, page, name));
+        }
+        assert!(renewed > 20, "{renewed} files");
     }
-    assert!(renewed > 20, "{renewed} files");
+}
+
+/// Replace a file by another one while a page cannot be read, and see that it stays replaced when
+/// the page can be read again. False where that cannot be done.
+fn is_renewed(origin: &Machine, page: PageAddr, name: &str) -> bool {
+    let machine = origin.fork();
+    let flawed_pages = [(page, 200)].into();
+    machine.device.borrow_mut().arm(FaultPlan { flawed_pages, ..FaultPlan::default() });
+    let Ok(mut vfs) = machine.mount() else { return false };
+    if vfs.rename("kept", name).and_then(|()| vfs.sync()).is_err() {
+        return false;
+    }
+    drop(vfs);
+    machine.device.borrow_mut().arm(FaultPlan::default());
+    let mut vfs = machine.mount().unwrap();
+    let found = read_named(&mut vfs, name);
+    assert!(found == Ok(random(3000, 100)), "{page}, {name}");
+    assert_eq!(vfs.exists("kept"), Ok(false), "{page}, {name}");
+    true
 }

@@ -143,6 +143,26 @@ fn what_is_old_enough_is_on_flash() {
     }
 }
 
+/// A sync of data brings the size with it, where the file has grown.
+#[test]
+fn what_was_appended_and_synced_is_within_the_file() {
+    for kind in STACKS {
+        let machine = machine(kind);
+        let mut vfs = machine.mount().unwrap();
+        write(&mut vfs, "file", 1000, 1).unwrap();
+        let fd = vfs.open("file", false).unwrap();
+        for part in 0..20_u8 {
+            let at = 1000 + 700 * u64::from(part);
+            vfs.write(fd, at, &[part; 700]).unwrap();
+            vfs.fdatasync(fd).unwrap();
+            let mut vfs = machine.fork().mount().unwrap();
+            let found = read_named(&mut vfs, "file").unwrap();
+            assert_eq!(found.len() as u64, at + 700, "{kind:?}, part {part}");
+            assert!(found.ends_with(&[part; 700]), "{kind:?}, part {part}");
+        }
+    }
+}
+
 /// Calls let the tasks run that are due, even if the program never sleeps.
 #[test]
 fn tasks_run_while_a_program_is_busy() {

@@ -10,6 +10,10 @@ use crate::machine::{Kind, Machine};
 
 const ROUNDS: u64 = 8;
 
+/// Bytes written in front of the entries of a rename: with its head a node of JFFS2 then takes
+/// about half a sector.
+const LEAD: usize = 172;
+
 /// Names so long that the entries of one rename do not fit into a sector.
 fn name(letter: &str) -> String {
     letter.repeat(230)
@@ -38,6 +42,10 @@ fn replace(vfs: &mut Vfs, progress: &mut Progress) -> Result<(), FsError> {
         vfs.fsync(fd)?;
         progress.synced = round;
         vfs.close(fd)?;
+        // What is written in front of the two entries brings them into sectors of their own.
+        let lead = vfs.open("lead", true)?;
+        vfs.write(lead, 0, &content(round)[..LEAD])?;
+        vfs.close(lead)?;
         vfs.rename(&name("n"), &name("f"))?;
         vfs.sync_directory("/")?;
         progress.done = round;
@@ -51,6 +59,7 @@ fn full_machine(kind: Kind) -> Machine {
     let machine = machine(kind);
     let mut vfs = machine.mount().unwrap();
     write(&mut vfs, &name("f"), 1, 1).unwrap();
+    write(&mut vfs, "lead", 1, 1).unwrap();
     let fd = vfs.open(&name("f"), false).unwrap();
     vfs.truncate(fd, 0).unwrap();
     vfs.write(fd, 0, &content(0)).unwrap();
@@ -117,5 +126,37 @@ fn a_file_that_is_replaced_is_there_once() {
                 check(&machine, progress, &format!("{kind:?}, cut {cut} {ending:?}, seed {seed}"));
             }
         }
+    }
+}
+
+/// A directory and a file do not take each other's place, and a refusal changes nothing.
+#[test]
+fn files_and_directories_are_kept_apart() {
+    for kind in STACKS {
+        let machine = machine(kind);
+        let mut vfs = machine.mount().unwrap();
+        write(&mut vfs, "file", 5000, 1).unwrap();
+        vfs.mkdir("full").unwrap();
+        vfs.mkdir("empty").unwrap();
+        write(&mut vfs, "full/inner", 100, 2).unwrap();
+        let before = inodes(&mut vfs).unwrap();
+        let refused = [
+            ("file", "full", FsError::WrongKind),
+            ("file", "empty", FsError::WrongKind),
+            ("empty", "file", FsError::WrongKind),
+            ("full", "full/inner", FsError::WrongKind),
+            ("full", "full/more", FsError::WrongKind),
+            ("empty", "full", FsError::NotEmpty),
+            ("missing", "file", FsError::NotFound),
+        ];
+        for (from, to, error) in refused {
+            assert_eq!(vfs.rename(from, to), Err(error), "{kind:?}: {from} to {to}");
+        }
+        assert_eq!(vfs.unlink("full"), Err(FsError::NotEmpty), "{kind:?}");
+        vfs.unmount().unwrap();
+        let mut vfs = machine.mount().unwrap();
+        assert_eq!(inodes(&mut vfs).unwrap(), before, "{kind:?}");
+        vfs.rename("full", "empty").unwrap();
+        assert_eq!(read_named(&mut vfs, "empty/inner").map(|it| it.len()), Ok(100), "{kind:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Power cuts at every operation, and again during recovery. Completed writes must stay, and the
 //! write under way must be old or new.
 
-use flysch_chip::{Chip, Clock, Ending, FaultInjector, FaultPlan, Prng, Shared};
+use flysch_chip::{Change, Changes, Chip, Clock, Ending, FaultInjector, FaultPlan, Prng, Shared};
 use flysch_linux::block_device::BlockError;
 use flysch_linux::ftl::{FtlError, FtlOptions};
 
@@ -29,7 +29,11 @@ fn run(device: &Device, shape: FtlOptions, model: &mut Model, prng: &mut Prng) -
 
 /// A chip after many writes, and the model of what it holds.
 fn aged(shape: FtlOptions, writes: u32) -> (Chip, Model) {
-    let device = Shared::new(FaultInjector::new(chip(shape.block_count, 4)));
+    aged_with(4, shape, writes)
+}
+
+fn aged_with(pages: u32, shape: FtlOptions, writes: u32) -> (Chip, Model) {
+    let device = Shared::new(FaultInjector::new(chip(shape.block_count, pages)));
     let mut ftl = attach(&device, shape).unwrap();
     let mut model = Model::of(&*ftl);
     let mut prng = Prng::new(u64::from(writes));
@@ -113,6 +117,62 @@ fn cuts_among_failures_lose_nothing() {
                 device.borrow_mut().arm(plan);
                 run(&device, shape, &mut model, &mut prng);
                 device.borrow_mut().power_up();
+            }
+        }
+    }
+}
+
+/// Mounts are cut again and again, each a little earlier than the one before: none of them leaves a
+/// block in use.
+#[test]
+fn mounts_cut_ever_earlier_use_nothing_up() {
+    for (mapping, writes) in MAPPINGS.into_iter().flat_map(|it| [60, 150, 240].map(|n| (it, n))) {
+        let shape = shape(14, 512, mapping);
+        let (chip, mut model) = aged_with(16, shape, writes);
+        let device = Shared::new(FaultInjector::new(chip));
+        let mut prng = Prng::new(9);
+        for cut in (3..60).rev() {
+            let (cut_at_change, ending) = (Some(cut), Some(Ending::Complete));
+            device.borrow_mut().arm(FaultPlan { cut_at_change, ending, ..FaultPlan::default() });
+            run(&device, shape, &mut model, &mut prng);
+            device.borrow_mut().power_up();
+        }
+        device.borrow_mut().arm(FaultPlan::default());
+        assert!(!run(&device, shape, &mut model, &mut prng), "{mapping:?}: no cut is planned");
+    }
+}
+
+/// A program fails, and the power goes a little later: at each program, and each of the changes
+/// behind it.
+#[test]
+fn a_cut_behind_a_failed_program_loses_nothing() {
+    for (mapping, writes) in [(LOG_BLOCK, 100), (LOG_BLOCK, 233), (PAGE_MAP, 233)] {
+        let shape = shape(14, 512, mapping);
+        let start = aged(shape, writes);
+        let whole = Shared::new(FaultInjector::new(start.0.fork(Clock::new())));
+        let changes = Changes::default();
+        whole.borrow_mut().keep_changes(changes.clone());
+        run(&whole, shape, &mut start.1.clone(), &mut Prng::new(3));
+        let programs = (0..).zip(changes.take()).filter_map(|(at, change)| match change {
+            Change::Program { page, .. } => Some((at, page)),
+            _ => None,
+        });
+        for (at, page) in programs {
+            for cut in at + 1..at + 8 {
+                let device = Shared::new(FaultInjector::new(start.0.fork(Clock::new())));
+                let mut model = start.1.clone();
+                let mut prng = Prng::new(3);
+                let plan = FaultPlan {
+                    cut_at_change: Some(cut),
+                    ending: Some(Ending::Complete),
+                    failing_pages: [page].into(),
+                    ..FaultPlan::default()
+                };
+                device.borrow_mut().arm(plan);
+                run(&device, shape, &mut model, &mut prng);
+                device.borrow_mut().power_up();
+                device.borrow_mut().arm(FaultPlan::default());
+                assert!(!run(&device, shape, &mut model, &mut prng), "no cut is planned");
             }
         }
     }

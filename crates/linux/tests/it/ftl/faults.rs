@@ -144,6 +144,45 @@ fn the_largest_erase_counts_are_survived() {
     }
 }
 
+/// A page between others reads as erased. Whatever the device makes of it, what is written from
+/// then on is there.
+#[test]
+fn a_page_that_reads_as_blank_spoils_nothing_that_comes_later() {
+    for mapping in MAPPINGS {
+        let device = Shared::new(FaultInjector::new(chip(14, 4)));
+        let shape = shape(14, 512, mapping);
+        let mut ftl = attach(&device, shape).unwrap();
+        let mut model = Model::of(&*ftl);
+        let mut prng = Prng::new(4);
+        (0..70).for_each(|_| model.write(&mut *ftl, &mut prng).unwrap());
+        let pages = pages_with_tags(&device, |_| {});
+        let part = Arc::new(device.borrow().chip().part().clone());
+        let used = (0..pages.len()).filter(|&at| pages[at].1.iter().any(|&byte| byte != 0xFF));
+        let used: Vec<usize> = used.collect();
+        assert!(used.len() > 20, "{mapping:?}: {used:?}");
+        for blank in used {
+            let mut pages = pages.clone();
+            pages[blank].0.fill(0xFF);
+            pages[blank].1.fill(0xFF);
+            let holed = chip_of(&part, pages.iter().map(|(data, oob)| [&data[..], &oob[..]]));
+            let device = Shared::new(FaultInjector::new(holed));
+            let mut ftl = attach(&device, shape).unwrap();
+            let mut wanted = Vec::new();
+            for sector in 0..ftl.sector_count() {
+                let bytes = [u8::try_from(sector % 251).unwrap(); 512];
+                ftl.write(sector, &bytes).unwrap();
+                wanted.extend(bytes);
+            }
+            for _ in 0..2 {
+                let mut found = vec![0; wanted.len()];
+                assert_eq!(ftl.read(0, &mut found), Ok(()), "{mapping:?}, page {blank}");
+                assert!(found == wanted, "{mapping:?}, page {blank}");
+                ftl = attach(&device, shape).unwrap();
+            }
+        }
+    }
+}
+
 /// The data and OOB bytes of all pages, with a change in each tag and its checksum right again.
 fn pages_with_tags(device: &Device, change: impl Fn(&mut [u8])) -> Vec<(Vec<u8>, Vec<u8>)> {
     let geometry = device.geometry();

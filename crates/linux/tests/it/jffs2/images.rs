@@ -81,6 +81,52 @@ impl Image {
         })
     }
 
+    /// The data of a block, and the OOB bytes of its pages.
+    pub(crate) fn block(&self, block: usize) -> (&[u8], &[Vec<u8>]) {
+        let pages = self.part.geometry.pages_per_block as usize;
+        let size = self.part.geometry.block_size() as usize;
+        (&self.data[block * size..][..size], &self.oob[block * pages..][..pages])
+    }
+
+    /// Put a block of an image in the place of one of this image.
+    pub(crate) fn copy_block(&mut self, origin: &Self, from: usize, to: usize) {
+        let (data, oob) = origin.block(from);
+        self.data[to * data.len()..][..data.len()].copy_from_slice(data);
+        self.oob[to * oob.len()..][..oob.len()].clone_from_slice(oob);
+    }
+
+    /// Make the second entry of one in so many summaries impossible, so that those behind it are
+    /// not believed. Returns how many summaries that are.
+    pub(crate) fn shorten_summaries(&mut self, every: usize) -> usize {
+        let summaries = self.nodes().filter(|node| node.kind == 0x2006);
+        let summaries: Vec<Node> = summaries.step_by(every).collect();
+        for &node in &summaries {
+            let mut at = node.at + 32;
+            let kind = u16::from_le_bytes([self.data[at], self.data[at + 1]]);
+            let name_len = usize::from(self.data[at + 22]);
+            at += if kind == 0xE002 { 18 } else { 24 + name_len };
+            let is_inode = self.data[at..at + 2] == [0x02, 0xE0];
+            self.put(at + if is_inode { 10 } else { 6 }, 0x7FFF_FFF0);
+            self.sign_node(node);
+        }
+        summaries.len()
+    }
+
+    /// Spoil the inode nodes whose lengths of data and offsets are those that are meant. Returns
+    /// how many they are.
+    pub(crate) fn spoil_inodes(&mut self, is_meant: impl Fn(u32, u32) -> bool) -> usize {
+        let inodes: Vec<Node> = self.nodes().filter(|node| node.kind == 0xE002).collect();
+        let meant = inodes.into_iter().filter(|node| {
+            let word = |at| u32_at(&self.data, node.at + at);
+            is_meant(word(52), word(44))
+        });
+        let meant: Vec<Node> = meant.collect();
+        for node in &meant {
+            self.data[node.at + 16] ^= 0xFF;
+        }
+        meant.len()
+    }
+
     fn put(&mut self, at: usize, value: u32) {
         self.data[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }

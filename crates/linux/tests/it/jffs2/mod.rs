@@ -9,6 +9,7 @@ mod model;
 mod mtd_utils;
 pub(crate) mod operation;
 pub(crate) mod power_cut;
+mod scars;
 pub(crate) mod state;
 mod torn_summary;
 mod wear_and_bits;

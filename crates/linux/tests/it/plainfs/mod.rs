@@ -129,6 +129,48 @@ fn a_full_device_says_so_and_keeps_what_it_has() {
     }
 }
 
+/// Blocks of pointers come and go in one session, more of them than the disk has blocks.
+#[test]
+fn a_long_session_does_not_use_the_disk_up() {
+    let mut vfs = on(Box::new(Disk::new(BLOCKS)), &Clock::new(), true).unwrap();
+    for round in 0..150 {
+        let fd = vfs.open("file", true).unwrap();
+        vfs.write(fd, 0, &vec![7; 60_000]).unwrap_or_else(|error| panic!("{round}: {error}"));
+        vfs.fsync(fd).unwrap();
+        vfs.close(fd).unwrap();
+        vfs.unlink("file").unwrap();
+        vfs.sync().unwrap();
+    }
+}
+
+/// Files with holes, as long as a file can be, are cut anywhere: what a session counts as free is
+/// what the bitmap says, and all of it comes back.
+#[test]
+fn blocks_of_a_long_file_come_back() {
+    let disk = Disk::new(BLOCKS);
+    let clock = Clock::new();
+    let mut vfs = on(Box::new(disk.clone()), &clock, true).unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    vfs.fsync(fd).unwrap();
+    let empty = vfs.filesystem().free_bytes().unwrap();
+    // Where the direct pointers end, and each block of pointers.
+    let edges = [0, 11, 12, 13, 1035, 1036, 1037, 2059, 2060, 5000, 900_000];
+    for (&page, &cut) in edges.iter().flat_map(|page| edges.iter().map(move |cut| (page, cut))) {
+        for page in [page, page + 1, page + 1024] {
+            vfs.write(fd, page * 4096, &[1; 4096]).unwrap();
+        }
+        vfs.truncate(fd, cut * 4096).unwrap();
+        vfs.sync().unwrap();
+        let counted = vfs.filesystem().free_bytes();
+        let copy = Disk::holding(disk.image());
+        let mounted = on(Box::new(copy), &clock, false).unwrap();
+        assert_eq!(mounted.filesystem().free_bytes(), counted, "{page}, cut to {cut}");
+        vfs.truncate(fd, 0).unwrap();
+        vfs.sync().unwrap();
+        assert_eq!(vfs.filesystem().free_bytes(), Some(empty), "{page}, cut to {cut}, then to 0");
+    }
+}
+
 #[test]
 fn noise_is_refused_or_read_but_never_a_panic() {
     let disk = Disk::new(BLOCKS);

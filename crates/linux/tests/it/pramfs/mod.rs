@@ -1,5 +1,7 @@
 //! PRAMFS: compared with a model, under power cuts, when full, on damaged images, and its costs.
 
+mod pointers;
+
 use flysch_chip::{Clock, Nor, NorFigures, Pram, PramFigures, Prng, Recorder, Shared};
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::cpu::{Cpu, Speed};
@@ -35,15 +37,17 @@ fn formatted(options: PramfsOptions) -> (Held, Clock) {
     (memory, clock)
 }
 
-fn rig(options: PramfsOptions) -> Rig {
+/// A rig whose cuts tear writes at a place that the seed and the operation decide.
+fn rig(options: PramfsOptions, seed: u64) -> Rig {
     let (memory, clock) = formatted(options);
-    let supply = memory.borrow().supply();
+    let (torn, supply) = (memory.clone(), memory.borrow().supply());
     let mount = move || match mount(&memory, &clock) {
         Ok(vfs) => Some(vfs),
         Err(PramfsError::PowerLost) => None,
         Err(error) => panic!("{error}"),
     };
-    let arm = move |cut_at| {
+    let arm = move |cut_at: Option<u64>| {
+        torn.borrow_mut().reseed(seed + cut_at.unwrap_or(0));
         supply.power_up();
         supply.arm(cut_at);
     };
@@ -54,8 +58,16 @@ fn rig(options: PramfsOptions) -> Rig {
 fn no_cut_tears_a_call() {
     for (block_size, seed) in [(2048, 1), (512, 2)] {
         let options = PramfsOptions { block_size, ..OPTIONS };
-        let operations = crash::check(|| rig(options), Plan { is_direct: true, calls: 25, seed });
+        let operations =
+            crash::check(|| rig(options, seed), Plan { is_direct: true, calls: 25, seed });
         assert!(operations > 150, "{operations}");
+    }
+}
+
+#[test]
+fn no_cut_tears_a_rename() {
+    for seed in 0..8 {
+        crash::check_rename(|| rig(OPTIONS, seed));
     }
 }
 
@@ -64,7 +76,7 @@ fn a_long_run_agrees_with_the_model() {
     let plan = Plan { is_direct: true, calls: 3000, seed: 5 };
     crash::check(
         || {
-            let rig = rig(OPTIONS);
+            let rig = rig(OPTIONS, 1);
             Rig { arm: Box::new(move |_| (rig.arm)(None)), mount: rig.mount }
         },
         plan,
@@ -94,6 +106,55 @@ fn a_full_memory_says_so_and_keeps_what_it_has() {
     let made = names.iter().map_while(|name| vfs.open(name, true).ok()).count();
     assert_eq!(made, 14, "sixteen inodes: the root, one file, and these");
     assert_eq!(vfs.open(&"n".repeat(57), true), Err(FsError::TooLong));
+}
+
+/// A write that does not fit is refused as a whole: nothing of it is there, and nothing is lost for
+/// it.
+#[test]
+fn a_write_that_does_not_fit_changes_nothing() {
+    for block_size in [512, 2048] {
+        let (memory, clock) = formatted(PramfsOptions { block_size, ..OPTIONS });
+        let mut vfs = mount(&memory, &clock).unwrap();
+        let mut prng = Prng::new(u64::from(block_size));
+        let mut refused = 0;
+        for number in 0..200 {
+            let name = ["a", "b", "c"][number % 3];
+            let fd = vfs.open(name, true).unwrap();
+            let (size, free) = (vfs.size(fd).unwrap(), vfs.filesystem().free_bytes().unwrap());
+            let at = size + if number % 7 == 0 { 70_000 } else { 0 };
+            let len = 1 + usize::try_from(prng.below(6 * u64::from(block_size))).unwrap();
+            let outcome = vfs.write(fd, at, &vec![1; len]);
+            if outcome.is_err() {
+                refused += 1;
+                assert_eq!(vfs.size(fd), Ok(size), "{number}: {outcome:?}");
+                assert_eq!(vfs.filesystem().free_bytes(), Some(free), "{number}: {outcome:?}");
+            }
+            vfs.close(fd).unwrap();
+            let counted = vfs.filesystem().free_bytes();
+            let mounted = mount(&memory, &clock).unwrap();
+            assert_eq!(mounted.filesystem().free_bytes(), counted, "{number}: {outcome:?}");
+        }
+        assert!(refused > 10, "{refused} writes");
+    }
+}
+
+/// Either super block is enough, and a mount repairs the other one.
+#[test]
+fn one_super_block_is_enough_and_soon_there_are_two() {
+    let (mut memory, clock) = formatted(OPTIONS);
+    let mut image = vec![0; SIZE as usize];
+    memory.read(0, &mut image).unwrap();
+    let copies: Vec<usize> = (0..image.len() - 128)
+        .step_by(128)
+        .filter(|&at| image[at..at + 128] == image[..128])
+        .collect();
+    assert_eq!(copies.len(), 2, "{copies:?}");
+    for &at in copies.iter().chain(&copies) {
+        memory.write(u32::try_from(at).unwrap(), &[0x55; 128]).unwrap();
+        mount(&memory, &clock).unwrap();
+    }
+    memory.read(0, &mut image).unwrap();
+    assert!(copies.iter().all(|&at| image[at..at + 128] != [0x55; 128]), "both are there");
 }
 
 /// A write of 600 bytes in the middle of a block reads pointers, writes the bytes, and writes an

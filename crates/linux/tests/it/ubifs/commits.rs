@@ -122,3 +122,52 @@ fn collections_lose_nothing_that_was_synced() {
     }
     assert!(collected > 20, "{collected} runs collected garbage");
 }
+
+/// Files whose index takes more than a LEB.
+const FILES: u32 = 520;
+
+/// Commits that write the whole index anew: the LEBs of the old one are left alone until the new
+/// one is on flash, and what is written to others stays.
+#[test]
+fn an_index_that_is_written_anew_is_there_before_the_old_one_goes() {
+    let origin = Device::with_pages(64, 16, Options::default());
+    origin.format().unwrap();
+    let name = |number: u32| format!("a file of a name that is rather long, {number}");
+    let change_all = |vfs: &mut Vfs, byte: u8| {
+        for number in 0..FILES {
+            let fd = vfs.open(&name(number), true)?;
+            vfs.write(fd, 0, &[byte; 30])?;
+            vfs.close(fd)?;
+        }
+        vfs.sync()
+    };
+    let check = |device: &Device, known: &[u8], case: &str| {
+        let mut fs = device.mount_fs().unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(fs.find_wrong_leb(), Ok(None), "{case}");
+        drop(fs);
+        let mut vfs = device.mount().unwrap();
+        for number in 0..FILES {
+            let found = read_all(&mut vfs, &name(number)).unwrap();
+            let is_known = |byte: &u8| found == vec![*byte; 30];
+            assert!(known.iter().any(is_known), "{case}: file {number}: {found:?}");
+        }
+    };
+    let mut vfs = origin.mount().unwrap();
+    for round in 0..6 {
+        change_all(&mut vfs, round).unwrap();
+        check(&origin.fork(), &[round], "uncut");
+    }
+    vfs.unmount().unwrap();
+    let whole = origin.fork();
+    whole.arm(FaultPlan::default());
+    change_all(&mut whole.mount().unwrap(), 6).unwrap();
+    let count = whole.operations();
+    for cut in (0..12).map(|place| count - 1 - 3 * place) {
+        let device = origin.fork();
+        let (cut_at, ending) = (Some(cut), Some(Ending::Complete));
+        device.arm(FaultPlan { cut_at, ending, ..FaultPlan::default() });
+        let _cut = device.mount().map(|mut vfs| change_all(&mut vfs, 6));
+        device.power_up();
+        check(&device, &[5, 6], &format!("cut at {cut}"));
+    }
+}
