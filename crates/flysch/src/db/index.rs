@@ -135,7 +135,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(ROW_SPACES.map(|space| self.media.head(space)));
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        let programs = self.store.flush_open(&mut self.media, &mut lent, is_programmed)?;
+        let programs = self.store.flush_open(&mut self.media, &mut lent, &is_programmed)?;
         let has_runs = programs > 0;
         self.under_way =
             self.under_way.map(|tx| UnderWay { has_runs: tx.has_runs || has_runs, ..tx });
@@ -236,7 +236,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(limits);
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        self.store.flush(&mut self.media, &mut lent, is_programmed)?;
+        self.store.flush(&mut self.media, &mut lent, &is_programmed)?;
         for (space, limit) in ROW_SPACES.into_iter().zip(limits) {
             self.records.stream_mut(space).mark = limit;
         }
@@ -252,7 +252,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.crowd_out()?;
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        self.store.flush(&mut self.media, &mut lent, |_| true)?;
+        self.store.flush(&mut self.media, &mut lent, &|_| true)?;
         Ok(())
     }
 

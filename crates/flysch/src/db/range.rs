@@ -14,7 +14,7 @@ use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
-use crate::store::{Entry, Probe, Range, SHARED};
+use crate::store::{Entry, Held, Probe, Range, SHARED};
 
 /// The rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
@@ -284,7 +284,7 @@ impl KeyRange {
         kept: Kept,
         (code, after): (u64, Option<Rank>),
     ) -> Result<Option<Rank>, DbError> {
-        let mut range: Range<HELD> = Range::new(kept.number, code, code);
+        let mut range: Range<[Held; HELD]> = Range::new(kept.number, code, code);
         let mut last = None;
         let mut best: Option<Rank> = None;
         while let Some(entry) =

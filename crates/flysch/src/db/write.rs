@@ -76,7 +76,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
-        if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
+        if !self.has_key(old, &|place| values[usize::from(primary.columns[place])])? {
             return Ok(false);
         }
         self.replace(old, values)?;
@@ -106,7 +106,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
-        if !self.has_key(old, |place| values[place])? {
+        if !self.has_key(old, &|place| values[place])? {
             return Ok(false);
         }
         if self.is_parent(table) {
@@ -125,7 +125,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn has_key<'v>(
         &mut self,
         seat: Seat,
-        value: impl Fn(usize) -> Value<'v>,
+        value: &dyn Fn(usize) -> Value<'v>,
     ) -> Result<bool, DbError> {
         let primary = self.table(seat.head.table)?.primary_key().ok_or(DbError::Keyless)?;
         let view = self.front_at(seat.pointer, seat.place)?;

@@ -48,7 +48,7 @@ pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
 pub use probe::Probe;
-pub use range::Range;
+pub use range::{Held, Range};
 pub use solo::Solo;
 
 use flysch_nand::Nand;

@@ -79,7 +79,7 @@ impl Output {
     /// Fill a page's frame with the next units.
     pub(crate) fn fill(
         &mut self,
-        source: &mut impl Source,
+        source: &mut dyn Source,
         frame: &mut [u8],
         layout: Layout,
         (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
@@ -145,7 +145,7 @@ impl Output {
     /// Begin the section of an index.
     fn begin(
         &mut self,
-        source: &impl Source,
+        source: &dyn Source,
         index: u8,
         (shapes, has_fences): (&[Shape; INDEX_MAX], bool),
         cells: u32,
@@ -177,7 +177,7 @@ impl Output {
     /// Fill one unit with entries of one index.
     fn fill_unit(
         &mut self,
-        source: &mut impl Source,
+        source: &mut dyn Source,
         unit: &mut [u8],
         (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<(), StoreError> {
