@@ -20,6 +20,7 @@ pub struct Transaction<'d, 'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
+    #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.view = View::NOW;
@@ -86,6 +87,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Replace a row by one of the same key.
     pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
         let table = old.head.table;
+        debug_assert!(old.head.kind != RowKind::Tombstone, "what is replaced is a row");
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.obey(table, values)?;
         self.set_changed(table);
@@ -95,6 +97,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Delete the row that has this key; false where there is none.
+    #[inline(never)]
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         let declared = self.table(table)?;
         let primary = declared.primary_key().ok_or(DbError::Keyless)?;
@@ -171,6 +174,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Append a row, or a tombstone whose values are the key's.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
+        debug_assert!(self.doubt.is_none(), "what the open found is certain");
         let is_ring = self.table(head.table)?.keep.is_some();
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,

@@ -102,6 +102,7 @@ impl Store<'_> {
         self.flush_segment(media, lent, Segment::Open, is_programmed)
     }
 
+    #[inline(never)]
     fn flush_segment<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -164,6 +165,8 @@ impl Store<'_> {
 
     /// List a run that was flushed, with its Bloom filter, and clear its entries.
     fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &IsDue<'_>) {
+        debug_assert!(run.head.is_recent(), "what is flushed is recent");
+        debug_assert!(run.entries > 0, "a run holds entries");
         let opens = self.runs.heads().filter(|(_, head)| head.is(OPEN)).count();
         let is_open = segment == Segment::Open;
         run.head.marks = if is_open { OPEN } else { 0 };

@@ -80,6 +80,7 @@ impl Probe {
     /// The next entry: of one-row keys the newest first, of others by pointer. `cell` is lent to
     /// read into. Cost: one read for each level, and one for each recent run whose Bloom filter
     /// says so; in a run of keys or of codes with many rows up to three.
+    #[inline(never)]
     pub fn next<N: Nand>(
         &mut self,
         store: &Store<'_>,

@@ -132,9 +132,19 @@ const HELD: usize = 40;
 impl<const ROOM: usize> Range<[Held; ROOM]> {
     /// Go through the entries of codes `from..=to`, ascending.
     pub const fn new(index: u8, from: u64, to: u64) -> Self {
+        Self::between(index, (from, to), false)
+    }
+
+    /// Go through the entries of codes `from..=to`, descending from `to`.
+    pub const fn descending(index: u8, from: u64, to: u64) -> Self {
+        Self::between(index, (from, to), true)
+    }
+
+    pub(crate) const fn between(index: u8, (from, to): (u64, u64), descends: bool) -> Self {
+        let (from, to) = if descends { (!to, !from) } else { (from, to) };
         Self {
             index,
-            descends: false,
+            descends,
             from,
             to,
             last: None,
@@ -153,13 +163,6 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         }
     }
 
-    /// Go through the entries of codes `from..=to`, descending from `to`.
-    pub const fn descending(index: u8, from: u64, to: u64) -> Self {
-        let mut range = Self::new(index, from, to);
-        (range.from, range.to, range.descends) = (!to, !from, true);
-        range
-    }
-
     /// The next entry. `cell` is lent to read into. Cost: none while entries are held that come
     /// before all others; else a read of each run whose turn it is, and two more for each where the
     /// runs changed.
@@ -175,6 +178,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
 }
 
 impl Range<[Held]> {
+    #[inline(never)]
     fn give<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -294,6 +298,7 @@ impl Range<[Held]> {
     }
 
     /// Hold the entries of a unit that come next in a run; of more units where one has none.
+    #[inline(never)]
     fn read_run<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -447,6 +452,11 @@ impl Range<[Held]> {
         let len = usize::from(self.len);
         debug_assert!(at <= len && len < self.held.len(), "there is room for the entry");
         self.held.copy_within(at..len, at + 1);
+        debug_assert!(at == 0 || self.held[at - 1].key() < new.key(), "what is held ascends");
+        debug_assert!(
+            at == len || new.key() < self.held[at + 1].key(),
+            "and no key is there twice"
+        );
         self.held[at] = new;
         self.len += 1;
     }
@@ -480,6 +490,7 @@ impl Range<[Held]> {
     }
 
     fn remove(&mut self, at: usize) {
+        debug_assert!(at < usize::from(self.len), "the entry is held");
         self.held.copy_within(at + 1..usize::from(self.len), at);
         self.len -= 1;
     }

@@ -39,7 +39,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         let (page, ram) = ram.split_at_mut(config.layout.page_size());
         let (cell, ram) = ram.split_at_mut(CELL_SIZE);
         let (table, ram) = ram.split_at_mut(partition.count as usize * ENTRY_SIZE);
-        let media = Media::new(nand, partition, table);
+        let media = Media::new(nand, partition, table, 0);
         Self { media, store: Store::new(config, ram), page, cell, flushes: 0 }
     }
 

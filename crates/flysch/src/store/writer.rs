@@ -84,6 +84,7 @@ impl Output {
         layout: Layout,
         (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<Fill, StoreError> {
+        debug_assert_eq!(frame.len(), layout.page_size(), "a frame is a page");
         frame.fill(0);
         let before = *self;
         for cell in 0..layout.cells as usize {
@@ -175,6 +176,7 @@ impl Output {
     }
 
     /// Fill one unit with entries of one index.
+    #[inline(never)]
     fn fill_unit(
         &mut self,
         source: &mut dyn Source,
@@ -237,6 +239,11 @@ impl Output {
             *sums = (sums.0 + gap.max(1).ilog2(), sums.1 + 1);
         }
         debug_assert!(self.section.spans(entry.code), "the bounds of a section were known");
+        debug_assert!(
+            self.section.entries == 0 || self.floor <= entry.code,
+            "codes of a section ascend"
+        );
+        debug_assert!(self.index == Some(entry.index), "the entry is one of the section");
         self.run.note_pointer(entry.pointer);
         self.distinct += u32::from(!is_same);
         self.run.distinct += u32::from(!is_same);
