@@ -104,6 +104,8 @@ pub struct Db<'ram, 's, N> {
     is_log_due: bool,
     /// What rows have to obey, beside the schema.
     constraints: Constraints<'s>,
+    /// What obeys them, once there are any.
+    enforcer: Option<constraints::Enforcer<N>>,
     /// Rows that were appended, and not paid for by compaction.
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.

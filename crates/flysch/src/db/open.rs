@@ -198,6 +198,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             rings: super::ring::Rings::default(),
             is_log_due: false,
             constraints: Constraints::NONE,
+            enforcer: None,
             unpaid: 0,
             begun_at: 0,
             erased_at: 0,

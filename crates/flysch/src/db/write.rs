@@ -112,8 +112,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.has_key(old, &|place| values[place])? {
             return Ok(false);
         }
-        if self.is_parent(table) {
-            self.delete_with_children(Wanted { table, index: 0, digest })?;
+        if self.delete_parent(Wanted { table, index: 0, digest })? {
             return Ok(true);
         }
         self.set_changed(table);
