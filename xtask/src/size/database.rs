@@ -56,8 +56,9 @@ pub(super) fn section(object: &Object, ground: &Object) -> Outcome<String> {
 /// Why the ground floor is not much smaller.
 const LEFT_IN: &str = "
 Linking leaves out what is never called, and little else. An insert has to merge indexes and, where
-space is short, to move rows, whatever a firmware before it left on the chip. Rings, foreign keys and
-commits beside the chip hang on what the schema and the caller say at run time. The whole by module:
+space is short, to move rows, whatever a firmware before it left on the chip. Rings and commits
+beside the chip hang on what the caller says at run time. What obeys constraints comes with the call
+that sets them, which neither firmware makes. The whole by module:
 
 ";
 

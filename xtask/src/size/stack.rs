@@ -15,9 +15,9 @@ const CALLED: usize = 16;
 const CALLS: &str = "
 ### Stack
 
-What the deepest calls of the firmware take, with all that they call. Calls that the compiler put into
-the firmware's own function are not listed. Creating and opening hold the fields of the database until
-they give it to the caller.
+What the deepest calls of the firmware take, with all that they call. Calls that the compiler put
+into the firmware's own function are not listed. Creating and opening hold the fields of the
+database until they give it to the caller.
 
 | call | bytes |
 |---|--:|
@@ -106,9 +106,9 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     let deepest = deepest.map_or(0, |(depth, _)| *depth);
     write!(
         text,
-        "\nCalls by a pointer (sources of entries, clock, memory beside the chip) come on top. The deepest\n\
-         of the engine's own functions that are called so takes {deepest} bytes. The database is a value: who\n\
-         holds it has its fields on top as well.\n"
+        "\nCalls by a pointer (sources of entries, clock, memory beside the chip) come on top. The\n\
+         deepest of the engine's own functions that are called so takes {deepest} bytes. The database is a\n\
+         value: who holds it has its fields on top as well.\n"
     )?;
     Ok(text)
 }
