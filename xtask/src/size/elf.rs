@@ -7,12 +7,15 @@ const ALLOCATED: u32 = 2;
 const EXECUTABLE: u32 = 4;
 const SYMBOLS: u32 = 2;
 const RELOCATIONS: u32 = 9;
+const UNWIND: u32 = 0x7000_0001;
 /// Sizes in bytes of a section's header and of a symbol.
 const SECTION_SIZE: usize = 40;
 const SYMBOL_SIZE: usize = 16;
 const RELOCATION_SIZE: usize = 8;
 /// Kinds of relocations: a call, and a jump that ends a function.
 const CALLS: [u32; 2] = [10, 30];
+/// The kind of an address in data.
+const ADDRESS: u32 = 2;
 
 /// A parsed object file.
 pub(super) struct Object {
@@ -85,19 +88,31 @@ impl Object {
     /// The calls between functions, as pairs of sections: caller and called function. Calls through
     /// pointers are not included.
     pub(super) fn calls(&self) -> Outcome<Vec<(usize, usize)>> {
-        let mut calls = Vec::new();
+        self.relocations(&CALLS)
+    }
+
+    /// Sections of the functions of which a table of functions has the address.
+    pub(super) fn pointed(&self) -> Outcome<Vec<usize>> {
+        let is_data = |section: usize| self.section_name(section).starts_with(".rodata");
+        let addresses = self.relocations(&[ADDRESS])?.into_iter();
+        Ok(addresses.filter(|(from, _)| is_data(*from)).map(|(_, to)| to).collect())
+    }
+
+    /// The sections that have relocations of these kinds, and those of the symbols they refer to.
+    fn relocations(&self, kinds: &[u32]) -> Outcome<Vec<(usize, usize)>> {
+        let mut found = Vec::new();
         let tables = self.sections.iter().filter(|section| section.kind == RELOCATIONS);
         for table in tables {
             let symbols = self.sections.get(table.link).ok_or("relocations without symbols")?.at;
             for at in (table.at..table.at + table.size as usize).step_by(RELOCATION_SIZE) {
                 let info = word(&self.bytes, at + 4)?;
-                if CALLS.contains(&(info & 0xFF)) {
+                if kinds.contains(&(info & 0xFF)) {
                     let symbol = symbols + (info >> 8) as usize * SYMBOL_SIZE;
-                    calls.push((table.info, half(&self.bytes, symbol + 14)?));
+                    found.push((table.info, half(&self.bytes, symbol + 14)?));
                 }
             }
         }
-        Ok(calls)
+        Ok(found)
     }
 
     /// Bytes of machine code.
@@ -105,10 +120,14 @@ impl Object {
         self.sum(ALLOCATED | EXECUTABLE)
     }
 
-    /// Bytes of constants and of unwind tables, without the statics that only hold the sizes of
-    /// types.
+    /// Bytes of constants, without the statics that only hold the sizes of types.
     pub(super) fn data_size(&self) -> Outcome<u32> {
-        Ok(self.sum(ALLOCATED) - self.symbol_size("FIELDS_")?)
+        Ok(self.sum(ALLOCATED) - self.unwind_size() - self.symbol_size("FIELDS_")?)
+    }
+
+    /// Bytes of unwind tables. The linker scripts of firmware leave them out, as nothing unwinds.
+    pub(super) fn unwind_size(&self) -> u32 {
+        self.sections.iter().filter(|section| section.kind == UNWIND).map(|it| it.size).sum()
     }
 
     fn sum(&self, flags: u32) -> u32 {

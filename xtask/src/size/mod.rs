@@ -39,6 +39,7 @@ pbfilter = []
 bitmap = []
 zone = []
 database = []
+ground = []
 
 [profile.release]
 opt-level = \"OPTIMISED\"
@@ -110,8 +111,10 @@ pub(crate) fn run() -> Outcome {
         rows.push((name, object.code_size(), object.data_size()?, object.symbol_size(symbol)?));
     }
     let mut text = document(&rows, &compiler(toolchain)?);
-    let object = build(&prepare("z")?, toolchain, "database")?;
-    text.push_str(&database::section(&object)?);
+    let folder = prepare("z")?;
+    let ground = build(&folder, toolchain, "ground")?;
+    let object = build(&folder, toolchain, "database")?;
+    text.push_str(&database::section(&object, &ground)?);
     text.push_str(&stack::section(&object)?);
     print!("{text}");
     fs::write(shell::root().join(DOCUMENT), text)?;

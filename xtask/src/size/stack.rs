@@ -1,6 +1,6 @@
 //! Section: the stack on a microcontroller, with the largest frames and the deepest path of calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::elf::Object;
@@ -8,6 +8,20 @@ use crate::Outcome;
 
 /// Number of frames that are listed.
 const LISTED: usize = 8;
+
+/// Calls of the firmware that are listed.
+const CALLED: usize = 16;
+
+const CALLS: &str = "
+### Stack
+
+What the deepest calls of the firmware take, with all that they call. Calls that the compiler put
+into the firmware's own function are not listed. Creating and opening hold the fields of the
+database until they give it to the caller.
+
+| call | bytes |
+|---|--:|
+";
 
 /// The functions of an object, by section.
 struct Stack {
@@ -35,6 +49,16 @@ impl Stack {
     }
 }
 
+/// What the functions of the firmware call, the deepest first.
+fn functions_of(stack: &Stack, is_firmware: impl Fn(usize) -> bool) -> Vec<usize> {
+    let calls = stack.calls.iter().filter(|(from, _)| is_firmware(**from));
+    let called: BTreeSet<usize> = calls.flat_map(|(_, to)| to.iter().copied()).collect();
+    let mut called: Vec<usize> = called.into_iter().collect();
+    let depth = |function: &usize| stack.depths.get(function).map_or(0, |(depth, _)| *depth);
+    called.sort_by_key(|function| core::cmp::Reverse(depth(function)));
+    called
+}
+
 /// The section of the document.
 pub(super) fn section(object: &Object) -> Outcome<String> {
     let frames: BTreeMap<usize, u32> = object.frames().into_iter().collect();
@@ -49,10 +73,18 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     for function in functions {
         all.push((stack.depth(function), function));
     }
-    let is_call = |entry: &&(u32, usize)| !name(entry.1).starts_with("code_");
-    let (deepest, first) = all.iter().filter(is_call).max().ok_or("no function has a frame")?;
-    let mut text = format!("\n### Stack\n\nThe deepest path of calls takes {deepest} bytes:\n\n");
-    text.push_str("| function | its frame |\n|---|--:|\n");
+    let is_firmware = |function: usize| name(function).starts_with("code_");
+    let deepest = all.iter().filter(|(_, function)| !is_firmware(*function)).max();
+    let (_, first) = deepest.ok_or("no function has a frame")?;
+    let mut text = String::from(CALLS);
+    let firmware = functions_of(&stack, is_firmware);
+    for function in
+        firmware.iter().filter(|function| stack.frames.contains_key(function)).take(CALLED)
+    {
+        let depth = stack.depths.get(function).map_or(0, |(depth, _)| *depth);
+        writeln!(text, "| `{}` | {depth} |", name(*function))?;
+    }
+    text.push_str("\nThe deepest path:\n\n| function | its frame |\n|---|--:|\n");
     let mut at = Some(*first);
     while let Some(function) = at {
         if let Some(frame) = stack.frames.get(&function) {
@@ -63,13 +95,21 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     text.push_str("\nThe largest frames, with what lies below them:\n\n");
     text.push_str("| function | frame | in all |\n|---|--:|--:|\n");
     let mut frames: Vec<_> = stack.frames.iter().map(|(at, size)| (*size, *at)).collect();
-    frames.retain(|(_, at)| !name(*at).starts_with("code_"));
+    frames.retain(|(_, at)| !is_firmware(*at));
     frames.sort_unstable_by(|one, other| other.cmp(one));
     for (size, function) in frames.into_iter().take(LISTED) {
         let depth = stack.depths.get(&function).map_or(0, |(depth, _)| *depth);
         writeln!(text, "| `{}` | {size} | {depth} |", name(function))?;
     }
-    text.push_str("\nCalls by a pointer (clock, memory beside the chip) come on top. The database is a value: who holds\nit has its fields on top as well, more than once where it is moved.\n");
+    let pointed = object.pointed()?;
+    let deepest = pointed.iter().filter_map(|function| stack.depths.get(function)).max();
+    let deepest = deepest.map_or(0, |(depth, _)| *depth);
+    write!(
+        text,
+        "\nCalls by a pointer (sources of entries, clock, memory beside the chip) come on top. The\n\
+         deepest of the engine's own functions that are called so takes {deepest} bytes. The database is a\n\
+         value: who holds it has its fields on top as well.\n"
+    )?;
     Ok(text)
 }
 

@@ -21,6 +21,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Delete a row, and do to those that refer to it what their foreign keys say. Where one
     /// forbids it, everything is as before. Cost: for each row that is deleted or changed the
     /// lookups from the first row down to it, and an append.
+    #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
         let mark = self.mark()?;
         let done = self.delete_tree(root);
@@ -31,6 +32,7 @@ impl<N: Nand> Db<'_, '_, N> {
         done
     }
 
+    #[inline(never)]
     fn delete_tree(&mut self, root: Wanted) -> Result<(), DbError> {
         while let Some(seat) = self.seek(root)?.row() {
             let mut at = seat;
@@ -59,6 +61,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// A row that refers to another one, and the foreign key by which it does; none of the row
     /// itself.
+    #[inline(never)]
     fn child_of(&mut self, parent: Seat) -> Result<Option<(Seat, u8)>, DbError> {
         let keys = self.constraints.foreign_keys;
         for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {

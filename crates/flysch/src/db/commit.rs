@@ -59,19 +59,15 @@ impl<N: Nand> Db<'_, '_, N> {
     /// call on; after a close an erase and the pages of a checkpoint; after a cut two erases as a
     /// rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
-        let Some(mut found) = self.found.take() else { return Ok(()) };
-        self.forget_frame();
+        let Some(doubt) = &self.doubt else { return Ok(()) };
+        (self.held, self.held_cells) = (None, None);
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
-        let body = layers.body(found.log.logged(), (self.commit, self.time), self.scratch);
-        let settled = found.settle(&mut self.media, &body, self.frame);
-        if settled.is_ok() {
-            self.log = found.log;
-            self.begin_beside_anew();
-        } else {
-            self.found = Some(found);
-        }
-        Ok(settled?)
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
+        doubt.settle(&mut self.log, &mut self.media, &body, self.frame)?;
+        self.doubt = None;
+        self.begin_beside_anew();
+        Ok(())
     }
 
     /// Everything since the last commit is committed.
@@ -100,6 +96,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if !self.is_lazy {
             return Ok(());
         }
+        debug_assert!(self.under_way.is_none(), "what is open was taken back");
         let rows = core::mem::take(&mut self.unpaid);
         self.record()?;
         let programmed = self.media.write - self.begun_at;
@@ -109,10 +106,11 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Write a record of this moment. Cost: one program as a rule.
+    #[inline(never)]
     pub(super) fn record(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "a record holds committed rows alone");
         self.settle()?;
-        debug_assert!(self.found.is_none(), "what the open found is certain");
+        debug_assert!(self.doubt.is_none(), "what the open found is certain");
         self.forget_frame();
         self.advance_rings()?;
         // A record beside the chip lets nothing go.
@@ -137,7 +135,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.log.commit(&mut self.media, &body, spent, self.frame)?;
         self.begin_beside_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
-        debug_assert!(self.found.is_none(), "only a session that is certain lets blocks go");
+        debug_assert!(self.doubt.is_none(), "only a session that is certain lets blocks go");
         self.media.release();
         if goes.is_some() {
             self.compaction.gone = None;
@@ -150,6 +148,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Put what is committed into the memory beside the chip; false where the log has to take it.
+    #[inline(never)]
     fn commit_beside(&mut self) -> Result<bool, DbError> {
         let Some(beside) = &mut self.beside else { return Ok(false) };
         let layers = Layers { records: &self.records, store: &self.store, has_beside: true };
@@ -180,6 +179,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// block erased ahead; nothing where the call would program or erase more than it says. Tells
     /// whether anything was done. The commit is done already: where no block is free, that is told
     /// when one is needed.
+    #[inline(never)]
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
         let spent = self.media.write - self.begun_at;
         if spent >= PROGRAMS_MAX {
@@ -206,7 +206,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an
     /// erase and a name page where a list of log blocks ends.
     pub fn close(mut self) -> Result<N, DbError> {
-        if self.found.as_ref().is_some_and(|found| found.is_clean) && !self.is_lazy {
+        if self.doubt.as_ref().is_some_and(|doubt| doubt.is_clean) && !self.is_lazy {
             return Ok(self.into_nand());
         }
         self.roll_back_open()?;
@@ -220,6 +220,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Let the blocks go that nothing on flash names any more.
+    #[inline(never)]
     fn let_go(&mut self) {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
         debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");

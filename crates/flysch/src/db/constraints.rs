@@ -20,6 +20,7 @@
 
 use flysch_nand::Nand;
 
+use super::index::Wanted;
 use super::{Db, DbError};
 use crate::row::{KeyCode, RowView, Table, Value};
 
@@ -84,6 +85,19 @@ impl Constraints<'_> {
     pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[] };
 }
 
+/// What obeys constraints, and what deletes rows that others refer to.
+///
+/// Both are called through pointers that [`Db::set_constraints`] sets alone: a program that never
+/// calls it does not hold their code.
+#[derive(Debug)]
+pub(super) struct Enforcer<N> {
+    obey: Obey<N>,
+    delete: Delete<N>,
+}
+
+type Obey<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>]) -> Result<(), DbError>;
+type Delete<N> = fn(&mut Db<'_, '_, N>, Wanted) -> Result<(), DbError>;
+
 impl<'s, N: Nand> Db<'_, 's, N> {
     /// Obey these constraints from now on. [`DbError::Constraint`] names one that does not fit the
     /// schema. Cost: none.
@@ -110,6 +124,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             }
         }
         self.constraints = constraints;
+        self.enforcer = Some(Enforcer {
+            obey: |db, table, values| db.obey_all(table, values),
+            delete: |db, root| db.delete_with_children(root),
+        });
         Ok(())
     }
 
@@ -132,9 +150,24 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             && (takes_null || key.on_delete != OnDelete::SetNull)
     }
 
-    /// Refuse a row that a check refuses, or whose parent is not there. Cost: a lookup for each
+    /// Refuse a row that does not obey the constraints, if there are any. Cost: a lookup for each
     /// foreign key of the table that has no null.
     pub(super) fn obey(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+        let obey = self.enforcer.as_ref().map(|enforcer| enforcer.obey);
+        obey.map_or(Ok(()), |obey| obey(self, table, values))
+    }
+
+    /// Delete a row to which others refer; false where it is of a table that is no parent.
+    pub(super) fn delete_parent(&mut self, root: Wanted) -> Result<bool, DbError> {
+        let is_parent = self.constraints.foreign_keys.iter().any(|key| key.parent == root.table);
+        let delete = self.enforcer.as_ref().filter(|_| is_parent).map(|enforcer| enforcer.delete);
+        debug_assert!(delete.is_some() == is_parent, "foreign keys are set with what obeys them");
+        delete.map_or(Ok(false), |delete| delete(self, root).map(|()| true))
+    }
+
+    /// Refuse a row that a check refuses, or whose parent is not there. Cost: a lookup for each
+    /// foreign key of the table that has no null.
+    fn obey_all(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         let Constraints { checks, foreign_keys, .. } = self.constraints;
         for (number, check) in (0..).zip(checks) {
             if check.table == table && !(check.holds)(values) {
@@ -167,13 +200,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         for (&to, from) in primary.columns.iter().zip(referring) {
             code.add(parent.columns[usize::from(to)].kind, &value(from));
         }
-        let wanted = super::index::Wanted { table: key.parent, index: 0, digest: code.finish() };
+        let wanted = Wanted { table: key.parent, index: 0, digest: code.finish() };
         Ok(self.seek(wanted)?.row().is_some())
-    }
-
-    /// Whether rows may refer to those of a table.
-    pub(super) fn is_parent(&self, table: u8) -> bool {
-        self.constraints.foreign_keys.iter().any(|key| key.parent == table)
     }
 }
 

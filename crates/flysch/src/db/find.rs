@@ -97,6 +97,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The row at place `passed` or later among those at a pointer that carry the key and are
     /// there: its place. `passed` comes to be the place behind it.
+    #[inline(never)]
     pub(super) fn live_row(
         &mut self,
         pointer: u32,

@@ -79,6 +79,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         digests: &[Digest; INDEX_MAX],
         pointer: u32,
     ) -> Result<(), DbError> {
+        debug_assert!(
+            pointer >> self.store.config().pointer_bits() == 0,
+            "the pointer has its bits"
+        );
         let is_tombstone = head.kind == RowKind::Tombstone;
         let count = if is_tombstone { 1 } else { self.table(head.table)?.indexes.len() };
         for (index, &digest) in (0..).zip(&digests[..count]) {
@@ -135,7 +139,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(ROW_SPACES.map(|space| self.media.head(space)));
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        let programs = self.store.flush_open(&mut self.media, &mut lent, is_programmed)?;
+        let programs = self.store.flush_open(&mut self.media, &mut lent, &is_programmed)?;
         let has_runs = programs > 0;
         self.under_way =
             self.under_way.map(|tx| UnderWay { has_runs: tx.has_runs || has_runs, ..tx });
@@ -203,6 +207,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Program the rows of the tail that go to a space.
     pub(super) fn spill_part(&mut self, space: Space) -> Result<(), DbError> {
+        debug_assert!(self.records.tail.len_of(space) > 0, "there is something to program");
         self.forget_frame();
         let parts = (self.schema, space);
         let moved = self.records.spill(&mut self.media, parts, self.frame)?;
@@ -236,8 +241,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_programmed = self.is_programmed(limits);
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        self.store.flush(&mut self.media, &mut lent, is_programmed)?;
+        self.store.flush(&mut self.media, &mut lent, &is_programmed)?;
         for (space, limit) in ROW_SPACES.into_iter().zip(limits) {
+            debug_assert!(limit < self.media.numbers().page_count(), "the mark is a page");
             self.records.stream_mut(space).mark = limit;
         }
         Ok(())
@@ -252,7 +258,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.crowd_out()?;
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
-        self.store.flush(&mut self.media, &mut lent, |_| true)?;
+        self.store.flush(&mut self.media, &mut lent, &|_| true)?;
         Ok(())
     }
 
@@ -270,6 +276,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// Do a slice of the store's work; whether there was any.
+    #[inline(never)]
     pub(super) fn work(&mut self) -> Result<bool, DbError> {
         if !self.store.is_due() {
             return Ok(false);

@@ -143,6 +143,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let declared = self.index(table, index)?;
         let tag = self.schema.index_number(table, index);
         let (number, shares) = place(self.schema, tag);
+        debug_assert!(number < self.store.config().index_count, "the store has the index");
         let bits = self.store.config().indexes[usize::from(number)].code_bits();
         let dropped = key::HASH_BITS.saturating_sub(u32::from(bits));
         let may_meet = shares || !key::is_exact(self.table(table)?, declared);

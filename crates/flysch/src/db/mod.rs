@@ -54,7 +54,7 @@ pub use crate::record::Position;
 
 use flysch_nand::Nand;
 
-use crate::log::{Found, Log, NvLog};
+use crate::log::{Doubt, Log, NvLog};
 use crate::media::Media;
 use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
@@ -75,8 +75,8 @@ pub struct Db<'ram, 's, N> {
     log: Log,
     /// Memory beside the chip that takes commits.
     beside: Option<NvLog<'ram>>,
-    /// What the open found, until the first write makes it certain.
-    found: Option<Found>,
+    /// What is not certain of the log that the open found, until the first write makes it so.
+    doubt: Option<Doubt>,
     records: Records<'ram>,
     schema: &'s Schema<'s>,
     /// The number of the next commit.
@@ -104,6 +104,8 @@ pub struct Db<'ram, 's, N> {
     is_log_due: bool,
     /// What rows have to obey, beside the schema.
     constraints: Constraints<'s>,
+    /// What obeys them, once there are any.
+    enforcer: Option<constraints::Enforcer<N>>,
     /// Rows that were appended, and not paid for by compaction.
     unpaid: u32,
     /// Programs of the device's life when the last transaction began.

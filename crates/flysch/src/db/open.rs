@@ -51,7 +51,9 @@ struct Parts<'ram> {
     tail: &'ram mut [u8],
     frame: &'ram mut [u8],
     scratch: &'ram mut [u8],
-    store: Store<'ram>,
+    /// The store's parameters and memory.
+    config: StoreConfig,
+    carved: &'ram mut [u8],
 }
 
 impl<'ram> Parts<'ram> {
@@ -92,6 +94,7 @@ impl<'ram> Parts<'ram> {
         }
     }
 
+    #[inline(never)]
     fn carve(
         ram: &'ram mut [u8],
         geometry: &Geometry,
@@ -117,7 +120,8 @@ impl<'ram> Parts<'ram> {
             tail: take(tail)?,
             frame: take(frame)?,
             scratch: take(scratch)?,
-            store: Store::new(config, take(config.carved())?),
+            carved: take(config.carved())?,
+            config,
         })
     }
 }
@@ -136,6 +140,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Make an empty database whose commits go to byte-addressable memory first. Cost: as
     /// [`Db::create`].
+    #[inline(never)]
     pub fn create_beside(
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
@@ -143,43 +148,48 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut parts = Self::prepare(&nand, schema, options, ram)?;
-        let partition = options.partition_of(&nand);
-        let media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let mut media = media.with_rings(schema.ring_count());
-        let records = Records::new(core::mem::take(&mut parts.tail), schema);
-        let salt = (options.seed ^ options.seed >> 32) as u32;
-        let has_beside = nvram.is_some();
-        let layers = Layers { records: &records, store: &parts.store, has_beside };
-        let body = layers.body(0, (1, 0), parts.scratch);
-        let ids = (salt, options.identity(schema));
-        let log = log::format(&mut media, ids, &body, parts.frame)?;
-        let mut db = Self::assemble((media, log, records), parts, schema, options);
-        db.beside = nvram.map(NvLog::new);
-        db.begin_beside_anew();
-        Ok(db)
+        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        end_with(&mut made, |db| db.format(options));
+        made
     }
 
-    /// A database without commits, of its layers and its memory.
-    fn assemble(
-        (media, log, records): (Media<'ram, N>, Log, Records<'ram>),
-        parts: Parts<'ram>,
-        schema: &'s Schema<'s>,
-        options: Options,
-    ) -> Self {
-        Self {
-            media,
-            log,
-            found: None,
-            beside: None,
-            records,
+    /// Write the root of an empty database.
+    #[inline(never)]
+    fn format(&mut self, options: Options) -> Result<(), DbError> {
+        let salt = (options.seed ^ options.seed >> 32) as u32;
+        let has_beside = self.beside.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_beside };
+        let body = layers.body(0, (1, 0), self.scratch);
+        let ids = (salt, options.identity(self.schema));
+        self.log = log::format(&mut self.media, ids, &body, self.frame)?;
+        self.begin_beside_anew();
+        Ok(())
+    }
+
+    /// A database without commits and without a log, in its memory.
+    #[inline(never)]
+    fn blank(
+        nand: N,
+        nvram: Option<&'ram mut dyn NvRam>,
+        (schema, options): (&'s Schema<'s>, Options),
+        ram: &'ram mut [u8],
+    ) -> Result<Self, DbError> {
+        let Parts { table, tail, frame, scratch, config, carved } =
+            Self::prepare(&nand, schema, options, ram)?;
+        let partition = options.partition_of(&nand);
+        Ok(Self {
+            media: Media::new(nand, partition, table, schema.ring_count()),
+            log: Log::NONE,
+            doubt: None,
+            beside: nvram.map(NvLog::new),
+            records: Records::new(tail, schema),
             schema,
             commit: 1,
             is_lazy: false,
             under_way: None,
             time: 0,
             clock: None,
-            store: parts.store,
+            store: Store::new(config, carved),
             key: HashKey::from_seed(options.seed),
             compaction: Compaction::default(),
             view: View::NOW,
@@ -188,16 +198,17 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             rings: super::ring::Rings::default(),
             is_log_due: false,
             constraints: Constraints::NONE,
+            enforcer: None,
             unpaid: 0,
             begun_at: 0,
             erased_at: 0,
             held_cells: None,
             let_go_at: 0,
-            frame: parts.frame,
+            frame,
             held: None,
-            scratch: parts.scratch,
+            scratch,
             report: OpenReport::default(),
-        }
+        })
     }
 
     /// Open the database that is on the chip. Nothing is programmed or erased before the first
@@ -214,6 +225,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Open a database whose commits went to byte-addressable memory first. Without that memory it
     /// is not opened, as commits may be in it alone: where it is lost, give an empty one. Cost: as
     /// [`Db::open`], and the memory is read.
+    #[inline(never)]
     pub fn open_beside(
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
@@ -221,47 +233,77 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut beside = nvram.map(NvLog::new);
-        let mut parts = Self::prepare(&nand, schema, options, ram)?;
-        let partition = options.partition_of(&nand);
-        let media = Media::new(nand, partition, core::mem::take(&mut parts.table));
-        let mut media = media.with_rings(schema.ring_count());
-        let mut records = Records::new(core::mem::take(&mut parts.tail), schema);
-        let buffers =
-            Buffers { tail: records.tail.memory(), frame: parts.frame, state: parts.scratch };
-        let identity = options.identity(schema);
-        let found = log::find(&mut media, identity, buffers, beside.as_mut())?;
-        let state = parts.scratch[..found.state_len].split_at_checked(records.state_size());
-        let is_loaded = state.is_some_and(|(rows, indexes)| {
-            records.load(rows, &media) && parts.store.load_state(indexes).is_ok()
-        });
-        let preface = found.preface;
-        let tail_size = preface.base + preface.len;
-        if !is_loaded || !records.tail.restore(tail_size, preface.tail_base) {
-            return Err(log::MountError::Broken.into());
-        }
-        let heads = ROW_SPACES.map(|space| media.head(space));
-        let void_pages =
-            if found.is_clean { 0 } else { skip_doubtful(&mut media, &mut records, parts.frame)? };
-        let is_clean = found.is_clean;
-        let mut db = Self::assemble((media, found.log, records), parts, schema, options);
-        // A number that was under way at a cut is never given again.
-        db.commit = preface.commit + u32::from(!is_clean);
-        db.time = preface.time;
-        // Rows of the tail that came before are not taken for older than they may be.
-        db.records.now = preface.time;
-        for space in ROW_SPACES {
-            db.records.note_newest(space, preface.commit);
-        }
-        db.found = Some(found);
-        db.beside = beside;
-        db.note_changed();
-        db.replay(heads)?;
-        let (commits, reads) = (preface.commit - 1, db.media.counts.reads);
-        db.report = OpenReport { is_clean, commits, tail_size, void_pages, reads };
-        Ok(db)
+        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        end_with(&mut made, |db| db.find_all(options));
+        made
     }
 
+    /// Find what is on the chip: the log, the states of the layers, the rows behind them.
+    #[inline(never)]
+    fn find_all(&mut self, options: Options) -> Result<(), DbError> {
+        let is_clean = self.find_state(options)?;
+        let heads = ROW_SPACES.map(|space| self.media.head(space));
+        let void_pages = if is_clean { 0 } else { self.skip_doubtful()? };
+        self.note_changed();
+        self.replay(heads)?;
+        let reads = self.media.counts.reads;
+        self.report = OpenReport { void_pages, reads, ..self.report };
+        Ok(())
+    }
+
+    /// Find the last record, and take its state over. Says whether the database had been closed.
+    fn find_state(&mut self, options: Options) -> Result<bool, DbError> {
+        let tail = self.records.tail.memory();
+        let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
+        let identity = options.identity(self.schema);
+        let found = log::find(&mut self.media, identity, buffers, self.beside.as_mut())?;
+        let (is_clean, preface) = (found.doubt.is_clean, found.preface);
+        self.log = found.log;
+        self.doubt = Some(found.doubt);
+        let state = self.scratch[..found.state_len].split_at_checked(self.records.state_size());
+        let is_loaded = state.is_some_and(|(rows, indexes)| {
+            self.records.load(rows, &self.media) && self.store.load_state(indexes).is_ok()
+        });
+        let tail_size = preface.base + preface.len;
+        if !is_loaded || !self.records.tail.restore(tail_size, preface.tail_base) {
+            return Err(log::MountError::Broken.into());
+        }
+        // A number that was under way at a cut is never given again.
+        self.commit = preface.commit + u32::from(!is_clean);
+        self.time = preface.time;
+        // Rows of the tail that came before are not taken for older than they may be.
+        self.records.now = preface.time;
+        for space in ROW_SPACES {
+            self.records.note_newest(space, preface.commit);
+        }
+        let commits = preface.commit - 1;
+        self.report = OpenReport { is_clean, commits, tail_size, ..self.report };
+        Ok(is_clean)
+    }
+
+    /// Leave out the pages behind each head that may have been under way at a cut. Gives their
+    /// number. Cost: some seven reads for each head whose block has pages left.
+    fn skip_doubtful(&mut self) -> Result<u32, DbError> {
+        let (media, records) = (&mut self.media, &mut self.records);
+        let numbers = media.numbers();
+        let mut count = 0;
+        for space in Space::ALL {
+            let head = media.head(space);
+            if media.table.find(space, numbers.block_of(head)).is_none() {
+                continue;
+            }
+            let end = behind_last(media, Page { space, number: head }, self.frame)?;
+            count += numbers.distance(head, end);
+            if space.holds_rows() {
+                records.skip(media, space, end)?;
+            } else {
+                media.skip(space, head, end)?;
+            }
+        }
+        Ok(count)
+    }
+
+    #[inline(never)]
     fn prepare(
         nand: &N,
         schema: &Schema<'_>,
@@ -285,6 +327,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 }
 
+/// Do the last step of what makes a database. It stays where it is, as it is too large to be moved.
+fn end_with<D>(made: &mut Result<D, DbError>, step: impl FnOnce(&mut D) -> Result<(), DbError>) {
+    if let Ok(db) = made
+        && let Err(error) = step(db)
+    {
+        *made = Err(error);
+    }
+}
+
 impl Options {
     /// What must be the same each time the database is opened, in a number.
     fn identity(&self, schema: &Schema<'_>) -> u32 {
@@ -298,31 +349,6 @@ impl Options {
         let all = Partition { first: 0, count: nand.geometry().block_count };
         self.partition.unwrap_or(all)
     }
-}
-
-/// Leave out the pages behind each head that may have been under way at a cut. Gives their number.
-/// Cost: some seven reads for each head whose block has pages left.
-fn skip_doubtful<N: Nand>(
-    media: &mut Media<'_, N>,
-    records: &mut Records<'_>,
-    frame: &mut [u8],
-) -> Result<u32, DbError> {
-    let numbers = media.numbers();
-    let mut count = 0;
-    for space in Space::ALL {
-        let head = media.head(space);
-        if media.table.find(space, numbers.block_of(head)).is_none() {
-            continue;
-        }
-        let end = behind_last(media, Page { space, number: head }, frame)?;
-        count += numbers.distance(head, end);
-        if space.holds_rows() {
-            records.skip(media, space, end)?;
-        } else {
-            media.skip(space, head, end)?;
-        }
-    }
-    Ok(count)
 }
 
 /// The page one behind the last page of the head's block that is not blank. Pages are programmed

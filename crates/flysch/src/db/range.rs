@@ -14,7 +14,7 @@ use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
-use crate::store::{Entry, Probe, Range, SHARED};
+use crate::store::{Entry, Held, Probe, Range, SHARED};
 
 /// The rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
@@ -69,6 +69,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Look for the rows whose key in an ordered index lies from `least` to `greatest`, both
     /// included: each a key, or the first columns of one, which stand for all keys that begin with
     /// them. Cost: none.
+    #[inline(never)]
     pub fn range_of(
         &self,
         table: u8,
@@ -96,15 +97,12 @@ impl<N: Nand> Db<'_, '_, N> {
             End::new(columns).ok_or(DbError::Value(ValueError::TooLong))
         };
         let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
-        let range = match direction {
-            Direction::Forward => Range::new(kept.number, from, to),
-            Direction::Backward => Range::descending(kept.number, from, to),
-        };
+        let descends = direction == Direction::Backward;
         Ok(KeyRange {
             table,
             index,
             direction,
-            range,
+            range: Range::between(kept.number, (from, to), descends),
             ends,
             entry: None,
             passed: 0,
@@ -132,6 +130,7 @@ impl KeyRange {
     /// of the row, and of the index about one read for each run, every few dozen rows. Of keys that
     /// agree in their first 8 bytes, a look at all of them for each: two reads or so a row. Keys
     /// that agree in their first 64 bytes come in any order.
+    #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -153,6 +152,7 @@ impl KeyRange {
         Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
     }
 
+    #[inline(never)]
     fn next_place<N: Nand>(
         &mut self,
         db: &mut Db<'_, '_, N>,
@@ -227,6 +227,7 @@ impl KeyRange {
     }
 
     /// Whether no other key has the code of this row's.
+    #[inline(never)]
     fn is_told<N: Nand>(&self, db: &mut Db<'_, '_, N>, place: (u32, u32)) -> Result<bool, DbError> {
         let kept = db.kept(self.table, self.index)?;
         let (key, ..) = db.rank_at((self.table, self.index), place)?;
@@ -236,6 +237,7 @@ impl KeyRange {
 
     /// The row of a code that comes next in the order of the keys, of those that a reader of the
     /// past sees: it may be older than the newest one.
+    #[inline(never)]
     fn next_of_past<N: Nand>(
         &self,
         db: &mut Db<'_, '_, N>,
@@ -256,6 +258,7 @@ impl KeyRange {
     }
 
     /// The row that comes next behind `after`, of those that an entry leads to and of `best`.
+    #[inline(never)]
     fn next_in<N: Nand>(
         &self,
         db: &mut Db<'_, '_, N>,
@@ -278,13 +281,14 @@ impl KeyRange {
     }
 
     /// The row of a code that comes next in the order of the keys.
+    #[inline(never)]
     fn next_of_group<N: Nand>(
         &self,
         db: &mut Db<'_, '_, N>,
         kept: Kept,
         (code, after): (u64, Option<Rank>),
     ) -> Result<Option<Rank>, DbError> {
-        let mut range: Range<HELD> = Range::new(kept.number, code, code);
+        let mut range: Range<[Held; HELD]> = Range::new(kept.number, code, code);
         let mut last = None;
         let mut best: Option<Rank> = None;
         while let Some(entry) =

@@ -75,6 +75,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Choose a block that the record which follows gives back, where a ring has more than it
     /// keeps, or space is short. Cost: nothing as a rule; a read once for each block.
+    #[inline(never)]
     pub(super) fn advance_rings(&mut self) -> Result<(), DbError> {
         let may_go = self.compaction.gone.is_none() && !self.media.has_given_up();
         if self.schema.ring_count() == 0 || !may_go || self.has_snapshots() {
@@ -177,6 +178,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Where a transaction has no space, give back the oldest blocks of the rings, and let
     /// snapshots go for it. Cost: nothing while there is space; else up to four records, and a
     /// flush.
+    #[inline(never)]
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         for _ in 0..RECORDS_MAX {
             if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {

@@ -61,6 +61,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Take the transaction under way back to a mark of it.
+    #[inline(never)]
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         let number = usize::from(savepoint.number);
         let mark = self.records.marks.get(number).ok_or(DbError::Savepoint)?;

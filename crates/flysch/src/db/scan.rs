@@ -115,6 +115,7 @@ impl Scan {
     /// compaction moved rows since the scan began. Cost: one read for each page that is come to,
     /// one for each block, and none while rows of the same page follow; where rows of the table
     /// were ever replaced or moved, for each a lookup in the primary key's index.
+    #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -142,6 +143,7 @@ impl Scan {
     }
 
     /// Copy the next row of the page; none where the page has no more.
+    #[inline(never)]
     fn copy_next<N: Nand>(
         &mut self,
         db: &mut Db<'_, '_, N>,
@@ -162,6 +164,7 @@ impl Scan {
     }
 
     /// The next row of the page that is one of the table; none where the page has no more.
+    #[inline(never)]
     fn candidate<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<Option<Candidate>, DbError> {
         let (schema, hash, layout) = (db.schema, db.key, db.media.layout());
         let is_checked = db.is_checked(self.table)?;

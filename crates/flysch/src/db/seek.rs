@@ -98,6 +98,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// The next entry of a probe. Cost: as [`Probe::next`].
+    #[inline(never)]
     pub(super) fn next_entry(&mut self, probe: &mut Probe) -> Result<Option<Entry>, DbError> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
@@ -181,6 +182,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The last row of a cell that carries the key. `has_met` is set where the cell has a row of
     /// another key with the same code.
+    #[inline(never)]
     fn look_in(
         &mut self,
         pointer: u32,

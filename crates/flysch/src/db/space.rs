@@ -155,6 +155,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Where no block is free nothing was done.
+    #[inline(never)]
     pub(super) fn tolerate_full(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<bool, DbError>,

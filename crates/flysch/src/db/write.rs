@@ -20,6 +20,7 @@ pub struct Transaction<'d, 'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
+    #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.view = View::NOW;
@@ -76,7 +77,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
-        if !self.has_key(old, |place| values[usize::from(primary.columns[place])])? {
+        if !self.has_key(old, &|place| values[usize::from(primary.columns[place])])? {
             return Ok(false);
         }
         self.replace(old, values)?;
@@ -86,6 +87,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Replace a row by one of the same key.
     pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
         let table = old.head.table;
+        debug_assert!(old.head.kind != RowKind::Tombstone, "what is replaced is a row");
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.obey(table, values)?;
         self.set_changed(table);
@@ -95,6 +97,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Delete the row that has this key; false where there is none.
+    #[inline(never)]
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         let declared = self.table(table)?;
         let primary = declared.primary_key().ok_or(DbError::Keyless)?;
@@ -106,11 +109,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
         };
-        if !self.has_key(old, |place| values[place])? {
+        if !self.has_key(old, &|place| values[place])? {
             return Ok(false);
         }
-        if self.is_parent(table) {
-            self.delete_with_children(Wanted { table, index: 0, digest })?;
+        if self.delete_parent(Wanted { table, index: 0, digest })? {
             return Ok(true);
         }
         self.set_changed(table);
@@ -125,7 +127,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn has_key<'v>(
         &mut self,
         seat: Seat,
-        value: impl Fn(usize) -> Value<'v>,
+        value: &dyn Fn(usize) -> Value<'v>,
     ) -> Result<bool, DbError> {
         let primary = self.table(seat.head.table)?.primary_key().ok_or(DbError::Keyless)?;
         let view = self.front_at(seat.pointer, seat.place)?;
@@ -171,6 +173,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Append a row, or a tombstone whose values are the key's.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
+        debug_assert!(self.doubt.is_none(), "what the open found is certain");
         let is_ring = self.table(head.table)?.keep.is_some();
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,

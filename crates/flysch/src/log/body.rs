@@ -63,6 +63,7 @@ impl Body<'_> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn emit<N: Nand>(
         &self,
         sink: &mut Sink<'_>,

@@ -29,6 +29,7 @@ const EPOCHS_AHEAD: u32 = 1 << 20;
 /// Choose root blocks, and write a root into each. Cost: some twenty reads to see what was there;
 /// an erase for each candidate, one more for each root block, a checkpoint's pages and a confirm
 /// page.
+#[inline(never)]
 pub(crate) fn format<N: Nand>(
     media: &mut Media<'_, N>,
     (salt, schema): (u32, u32),

@@ -26,7 +26,7 @@ mod table;
 pub(crate) use body::{Body, CHECKPOINT, HAS_BESIDE, NUMBER_MAX, STOPPED};
 pub use error::MountError;
 pub(crate) use format::format;
-pub(crate) use mount::{Buffers, Found, find};
+pub(crate) use mount::{Buffers, Doubt, find};
 pub(crate) use nvram::NvLog;
 
 use flysch_nand::Nand;
@@ -128,6 +128,29 @@ pub(crate) fn list_len(blocks: u32) -> u8 {
 }
 
 impl Log {
+    /// No log: what it says is found, or made, before it is asked.
+    pub(crate) const NONE: Self = Self {
+        cells: Cells::NONE,
+        root: Seen { block: 0, epoch: 0, pages: 0, is_confirmed: false },
+        epoch: 0,
+        root_page: 0,
+        root_has_base: false,
+        root_next: None,
+        list: List::NONE,
+        live: List::NONE,
+        at: 0,
+        page: 0,
+        ahead: 0,
+        record_pages: 0,
+        number: 0,
+        chain: 0,
+        logged: 0,
+        is_fresh: true,
+        next: Next::NONE,
+        salt: 0,
+        schema: 0,
+    };
+
     /// The part of the tail that a record needs not repeat: all up to here is in records before.
     pub(crate) const fn logged(&self) -> usize {
         if self.is_fresh { 0 } else { self.logged as usize }

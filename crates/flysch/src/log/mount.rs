@@ -19,6 +19,12 @@ pub(crate) struct Found {
     pub(crate) preface: Preface,
     /// Bytes of the state of the layers above.
     pub(crate) state_len: usize,
+    pub(crate) doubt: Doubt,
+}
+
+/// What is not certain of a log that was found, until the first write makes it so.
+#[derive(Debug)]
+pub(crate) struct Doubt {
     /// Whether the database was closed: nothing was under way.
     pub(crate) is_clean: bool,
     pub(super) seen: [Option<Seen>; CELLS_MAX],
@@ -36,6 +42,7 @@ pub(crate) struct Buffers<'a> {
 pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
 /// Find the database. Programs and erases nothing. Cost: see `docs/design.md`, some 40 reads.
+#[inline(never)]
 pub(crate) fn find<N: Nand>(
     media: &mut Media<'_, N>,
     schema: u32,
@@ -63,6 +70,7 @@ pub(crate) fn find<N: Nand>(
 }
 
 /// Find the database by the newest of the roots that were seen.
+#[inline(never)]
 fn find_among<N: Nand>(
     media: &mut Media<'_, N>,
     (cells, seen): (&Cells, [Option<Seen>; CELLS_MAX]),
@@ -224,7 +232,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
         }
-        Ok(Found { log: self.log, preface, state_len, is_clean, seen })
+        let doubt = Doubt { is_clean, seen };
+        Ok(Found { log: self.log, preface, state_len, doubt })
     }
 
     /// Whether every root block shows a confirmed root, those apart that are bad. Where one does
@@ -241,6 +250,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// Read the last record of a list; none where it has none.
+    #[inline(never)]
     fn read_list(
         &mut self,
         list: &List,
@@ -350,6 +360,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// Read the block's last record, and those that its tail rests on.
+    #[inline(never)]
     fn read_block(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         let mut end = self.end()?;
         self.log.page = end;
@@ -367,6 +378,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 
     /// Read the last record that ends before a page, and those that its tail rests on.
+    #[inline(never)]
     fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         let gone = Halt::Gone(self.place(self.first(), 0).into());
         let last = self.record_before(end)?.ok_or(gone)?;

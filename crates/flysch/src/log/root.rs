@@ -77,6 +77,9 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
+    /// No root block.
+    pub(crate) const NONE: Self = Self { blocks: [0; CELLS_MAX], len: 0 };
+
     pub(crate) fn as_slice(&self) -> &[u16] {
         &self.blocks[..usize::from(self.len)]
     }
@@ -199,6 +202,7 @@ pub(crate) fn look<N: Nand>(
 /// Which root block a mount may write to: one on which nothing is visible, else the newest
 /// unconfirmed one, else the oldest; never the newest confirmed one, and none that is bad. A root
 /// on a bad block is not believed, so that it is not the one to be kept.
+#[inline(never)]
 pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool]) -> Option<usize> {
     let good = || (0..seen.len()).filter(|&at| !is_bad[at]);
     if let Some(at) = good().find(|&at| seen[at].is_none()) {

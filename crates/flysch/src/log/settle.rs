@@ -5,41 +5,44 @@
 
 use flysch_nand::Nand;
 
-use super::mount::Found;
+use super::mount::Doubt;
 use super::root::{self, CELLS_MAX, List, Seen, target};
 use super::table::pages_ahead;
 use super::{Body, CHECKPOINT, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use};
 
-impl Found {
+impl Doubt {
     /// Make certain what was found, before anything else is programmed.
     ///
     /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
     /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
     /// the checkpoint's pages. Otherwise, and where no block is left to go on in, as
-    /// [`Found::renew`].
+    /// [`Doubt::renew`].
+    #[inline(never)]
     pub(crate) fn settle<N: Nand>(
-        &mut self,
+        &self,
+        log: &mut Log,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        if self.is_clean && self.log.wake(media, body, frame)? {
+        if self.is_clean && log.wake(media, body, frame)? {
             return Ok(());
         }
-        self.renew(media, body, frame)
+        self.renew(log, media, body, frame)
     }
 
     /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and
     /// a confirm page, an erase for each root block on which nothing was seen, and one for the
     /// first log block.
+    #[inline(never)]
     fn renew<N: Nand>(
-        &mut self,
+        &self,
+        log: &mut Log,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
-        let Self { log, seen, .. } = self;
         let list = choose_list(media, log.ordinal_of_mount())?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
@@ -55,7 +58,7 @@ impl Found {
         log.number += 1;
         let cells = log.cells;
         let count = usize::from(cells.len);
-        let seen: [Option<Seen>; CELLS_MAX] = *seen;
+        let seen = &self.seen;
         let mut is_bad = [false; CELLS_MAX];
         for (bad, &block) in is_bad.iter_mut().zip(cells.as_slice()) {
             *bad = media.is_bad(u32::from(block))?;

@@ -99,7 +99,9 @@ pub struct Numbers {
 impl Numbers {
     /// The numbers of a chip, or of a part of it, with `block_count` blocks.
     pub const fn new(block_count: u32, pages_per_block: u32) -> Self {
+        debug_assert!(block_count > 0 && pages_per_block > 0, "a space has pages");
         let bits = (block_count * 2 - 1).ilog2() + 1;
+        debug_assert!(bits <= 16, "a block number fits an entry of the table");
         Self { block_bits: bits as u8, pages_per_block }
     }
 
@@ -135,6 +137,7 @@ impl Numbers {
 
     /// The first page of the block behind that of `page`.
     pub const fn next_block(self, page: u32) -> u32 {
+        debug_assert!(page < self.page_count(), "the page is one of the space");
         let next = (self.block_of(page) + 1) % self.block_count();
         next * self.pages_per_block
     }

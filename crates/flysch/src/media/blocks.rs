@@ -33,6 +33,8 @@ impl<N: Nand> Media<'_, N> {
             Some(block) => block,
             None => self.erase_next(wanted)?,
         };
+        debug_assert!(self.table.at(block) == Use::Free, "what is taken was free");
+        debug_assert!(self.given_up != Some(block), "what a record on flash names is not taken");
         self.assign(block, used);
         Ok(block)
     }
@@ -42,6 +44,7 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn give_up(&mut self, space: Space, number: u32) {
         if let Some(block) = self.table.find(space, number) {
             self.assign(block, Use::Free);
+            debug_assert!(self.given_up.is_none(), "one block waits for the next record");
             self.given_up = Some(block);
         }
     }
@@ -49,6 +52,7 @@ impl<N: Nand> Media<'_, N> {
     /// Nothing of `space` from `from` up to the head is to be believed. Blocks that begin there are
     /// free: no record on flash has them.
     pub(crate) fn void(&mut self, space: Space, from: u32) -> Result<(), MediaError> {
+        debug_assert!(space.holds_rows(), "a run names its pages, and needs no span");
         let (numbers, head) = (self.numbers, self.head(space));
         let mut at = from;
         while numbers.block_of(at) != numbers.block_of(head) {
@@ -113,6 +117,8 @@ impl<N: Nand> Media<'_, N> {
     /// Choose a free block without erasing it, for a log that will need it.
     pub(crate) fn choose(&mut self, used: Use) -> Result<u32, MediaError> {
         let block = self.next_free(Wear::of(used))?;
+        debug_assert!(self.table.at(block) == Use::Free, "what is chosen was free");
+        debug_assert!(self.ready != Some(block), "the block erased ahead is for others");
         self.table.set(block, used);
         Ok(block)
     }
@@ -120,6 +126,8 @@ impl<N: Nand> Media<'_, N> {
     /// Erase a block whose use is known; false where it failed and was marked. Cost: one read, one
     /// erase.
     pub(crate) fn erase(&mut self, block: u32) -> Result<bool, MediaError> {
+        debug_assert!(block < self.partition.count, "no block of others is erased");
+        debug_assert!(self.ready != Some(block), "what is erased ahead is not erased again");
         let addr = self.block_addr(block);
         if self.is_bad(block)? {
             self.table.set(block, Use::Bad);

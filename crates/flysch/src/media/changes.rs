@@ -61,6 +61,7 @@ impl Changes {
             return;
         }
         assert!(len < CHANGES_MAX, "a log block is left before its changes overflow");
+        debug_assert!(usize::from(self.mark) <= len, "what is marked came before");
         self.list[len] = change;
         self.len += 1;
     }
@@ -71,6 +72,7 @@ impl Changes {
 
     /// The change of that place, as a record carries it.
     pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
+        debug_assert!(at < self.len(), "the change is kept");
         let (block, code) = self.list[..usize::from(self.len)][at];
         let [a, b] = block.to_le_bytes();
         let [c, d] = code.to_le_bytes();

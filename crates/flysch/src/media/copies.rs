@@ -51,6 +51,7 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn begin_copy(&mut self, from: u32) -> Result<(), MediaError> {
         let Use::Data(space, number) = self.table.at(from) else { return Ok(()) };
         assert!(!self.is_head(space, number), "the block of a head is still written to");
+        debug_assert!(self.copy.is_none(), "one block is copied at a time");
         let to = self.erase_next(Wear::Most)?;
         assert!(to != from, "a block that is in use is not free");
         self.copy = Some(BlockCopy { space, number, from, to, page: 0 });
@@ -67,6 +68,8 @@ impl<N: Nand> Media<'_, N> {
         if copy.page == self.geometry.pages_per_block {
             return Ok(self.end_copy(copy));
         }
+        debug_assert!(copy.page < self.geometry.pages_per_block, "a page is left");
+        debug_assert!(copy.from != copy.to, "a block is not copied to itself");
         let name = Name::of_data(copy.space, copy.number);
         match self.look(copy.from, copy.page, name, frame)? {
             Sight::Blank => {}
@@ -105,6 +108,8 @@ impl<N: Nand> Media<'_, N> {
         if self.given_up.is_some() || self.changes.room() == 0 {
             return Copied::Page;
         }
+        debug_assert!(copy.page == self.geometry.pages_per_block, "all pages are copied");
+        debug_assert!(self.table.at(copy.to) == Use::Free, "the copy has no name yet");
         let dead = self.table.dead(copy.from);
         self.assign(copy.to, Use::Data(copy.space, copy.number));
         self.table.set_dead(copy.to, dead);

@@ -99,6 +99,7 @@ pub enum HeaderError {
 impl Header {
     /// Read the header of a page whose first cell bears its seal.
     pub fn parse(page: &[u8]) -> Result<Self, HeaderError> {
+        debug_assert!(page.len() >= HEADER_SIZE, "the first cell has a header");
         let version = page[0] >> 4;
         let kind = KINDS.get(usize::from(page[0] & 15));
         if !(1..=kind.map_or(VERSION, |kind| kind.version())).contains(&version) {
@@ -121,6 +122,8 @@ impl Header {
 
     /// Write the header to the start of a page.
     pub fn emit(&self, page: &mut [u8]) {
+        debug_assert!(page.len() >= HEADER_SIZE, "the first cell has room for a header");
+        debug_assert!(usize::from(self.page) < 256, "a block has no more pages");
         debug_assert!(self.write >> 48 == 0, "a write number has 48 bits");
         page[0] = self.kind.version() << 4 | self.kind as u8;
         page[1] = self.owner;

@@ -129,6 +129,7 @@ pub(crate) fn note_first(cell: &mut [u8], place: usize) {
 
 /// Make a frame ready: nothing begins in its cells, and its payload is zero.
 pub(crate) fn clear(frame: &mut [u8]) {
+    debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "a frame is of whole cells");
     frame.fill(0);
     for cell in frame.chunks_exact_mut(CELL_SIZE) {
         cell[FIRST].copy_from_slice(&NONE_BEGINS.to_le_bytes());
@@ -159,6 +160,7 @@ impl Seed {
 
 /// Seal each cell of a frame.
 pub(crate) fn seal(frame: &mut [u8], seed: Seed) {
+    debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "every cell gets a seal");
     for (number, cell) in (0..).zip(frame.chunks_exact_mut(CELL_SIZE)) {
         let crc = crc32(seed.of_cell(number), &cell[..SEAL_AT]);
         cell[SEAL_AT..].copy_from_slice(&crc.to_le_bytes());
@@ -167,6 +169,7 @@ pub(crate) fn seal(frame: &mut [u8], seed: Seed) {
 
 /// Whether every cell of `frame`, of which `first_cell` is the first, bears its seal.
 pub(crate) fn is_sealed(frame: &[u8], seed: Seed, first_cell: u32) -> bool {
+    debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "every cell is checked");
     let mut cells = (first_cell..).zip(frame.chunks_exact(CELL_SIZE));
     cells.all(|(number, cell)| {
         let crc = crc32(seed.of_cell(number), &cell[..SEAL_AT]);

@@ -129,22 +129,23 @@ pub struct Media<'ram, N> {
 }
 
 impl<'ram, N: Nand> Media<'ram, N> {
-    /// Take a chip whose blocks are all free. `ram` holds the block table.
-    pub(crate) fn new(nand: N, partition: Partition, ram: &'ram mut [u8]) -> Self {
+    /// Take a chip whose blocks are all free. `ram` holds the block table. There are so many rings.
+    pub(crate) fn new(nand: N, partition: Partition, ram: &'ram mut [u8], rings: usize) -> Self {
         let geometry = nand.geometry();
+        assert!(rings <= Space::RINGS.len(), "each ring has a space");
         assert_eq!(ram.len(), partition.count as usize * ENTRY_SIZE, "the table has its bytes");
         Self {
             nand,
             geometry,
             partition,
             numbers: Numbers::new(partition.count, geometry.pages_per_block),
-            layout: Layout::new(geometry.page_size),
+            layout: Layout::new(geometry.page_size).with_rings(rings),
             salt: 0,
-            table: Table::new(ram),
+            table: Table::new(ram, rings > 0),
             changes: Changes::new(),
             spans: Spans::new(),
             heads: [0; Space::ALL.len()],
-            rings: 0,
+            rings,
             write: 0,
             erases: 0,
             counts: Counts::default(),
@@ -156,14 +157,6 @@ impl<'ram, N: Nand> Media<'ram, N> {
             scrub_from: 1,
             copy: None,
         }
-    }
-
-    /// Say how many rings there are.
-    pub(crate) fn with_rings(mut self, rings: usize) -> Self {
-        assert!(rings <= Space::RINGS.len(), "each ring has a space");
-        (self.rings, self.table.has_rings) = (rings, rings > 0);
-        self.layout = self.layout.with_rings(rings);
-        self
     }
 
     /// Spaces in use.
@@ -233,6 +226,11 @@ impl<'ram, N: Nand> Media<'ram, N> {
     ) -> Result<(), MediaError> {
         let block = self.numbers.block_of(page.number);
         let at = self.numbers.page_in_block(page.number);
+        debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "whole cells are read");
+        debug_assert!(
+            first_cell * CELL_SIZE + frame.len() <= self.layout.page_size(),
+            "they are on the page"
+        );
         let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
         let addr = self.page_addr(physical, at);
         self.counts.reads += 1;
@@ -256,6 +254,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         name: Name,
         frame: &mut [u8],
     ) -> Result<Sight, MediaError> {
+        debug_assert!(block < self.partition.count, "the block is ours");
+        debug_assert!(page < self.geometry.pages_per_block, "the page is in the block");
         let code = name.used.code();
         let addr = self.page_addr(block, page);
         let mut looks = 0;
@@ -311,6 +311,10 @@ impl<'ram, N: Nand> Media<'ram, N> {
         let at = self.numbers.page_in_block(number);
         match self.program(physical, at, Name::of_data(space, block), label, frame) {
             Ok(()) => {
+                debug_assert!(
+                    self.table.at(physical) == Use::Data(space, block),
+                    "the block has its name"
+                );
                 self.heads[space as usize] = self.numbers.advance(number, 1);
                 Ok(Page { space, number })
             }
@@ -343,6 +347,10 @@ impl<'ram, N: Nand> Media<'ram, N> {
     /// believe them. Runs name their pages, so that no span is needed for theirs.
     pub(crate) fn skip(&mut self, space: Space, from: u32, end: u32) -> Result<(), MediaError> {
         debug_assert!(from != end, "a page is left out");
+        debug_assert!(
+            from < self.numbers.page_count() && end < self.numbers.page_count(),
+            "both are pages"
+        );
         if space.holds_rows() {
             let span = Span { space, from, end };
             self.spans.add(span, self.numbers).map_err(|()| MediaError::Full)?;
@@ -362,6 +370,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let Label { kind, owner, used, commit, rows } = label;
+        debug_assert!(block < self.partition.count, "no block of others is programmed");
+        debug_assert!(page < self.geometry.pages_per_block, "the page is in the block");
         debug_assert_eq!(frame.len(), self.layout.page_size(), "a frame is a page");
         debug_assert!(usize::from(used) <= self.layout.payload_size(), "what is used is there");
         let write = self.write;
@@ -385,6 +395,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         cause: Cause,
         frame: &[u8],
     ) -> Result<(), MediaError> {
+        debug_assert!(frame.len() == self.layout.page_size(), "a page is programmed whole");
+        debug_assert!(self.write < 1 << 48, "programs are never too many to be counted");
         self.write += 1;
         self.counts.programs[cause as usize] += 1;
         let addr = self.page_addr(block, page);

@@ -43,6 +43,8 @@ impl Span {
 
     /// Write the span of a record.
     pub(crate) fn emit(&self) -> [u8; SPAN_SIZE] {
+        debug_assert!(self.from != self.end, "a span holds a page");
+        debug_assert!(self.space.holds_rows(), "only spaces of rows have spans");
         let mut bytes = [0; SPAN_SIZE];
         bytes[0] = self.space as u8;
         bytes[1..5].copy_from_slice(&self.from.to_le_bytes());
@@ -109,6 +111,7 @@ impl Spans {
                 kept += 1;
             }
         }
+        debug_assert!(kept <= usize::from(self.len), "spans only go");
         self.len = kept as u8;
     }
 

@@ -113,12 +113,12 @@ pub(crate) struct Table<'ram> {
 
 impl<'ram> Table<'ram> {
     /// A table in which every block is free.
-    pub(crate) fn new(entries: &'ram mut [u8]) -> Self {
+    pub(crate) fn new(entries: &'ram mut [u8], has_rings: bool) -> Self {
         for entry in entries.chunks_exact_mut(ENTRY_SIZE) {
             entry.copy_from_slice(&[0xFF, 0xFF, 0]);
         }
         let free = (entries.len() / ENTRY_SIZE) as u16;
-        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free, has_rings: false }
+        Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free, has_rings }
     }
 
     /// Blocks of the table.
@@ -133,6 +133,11 @@ impl<'ram> Table<'ram> {
 
     /// Take entries from flash, from block `from` on. Entries without a meaning are refused.
     pub(crate) fn load(&mut self, from: usize, bytes: &[u8]) -> Result<(), ()> {
+        debug_assert!(bytes.len().is_multiple_of(ENTRY_SIZE), "entries are whole");
+        debug_assert!(
+            from * ENTRY_SIZE + bytes.len() <= self.entries.len(),
+            "they are in the table"
+        );
         self.cache = [(FREE, 0); CACHE_LEN];
         let code = |entry: &[u8]| u16::from_le_bytes(array(&entry[..2]));
         let known = |entry: &[u8]| Use::of_code(code(entry), self.has_rings).is_some();
@@ -187,6 +192,7 @@ impl<'ram> Table<'ram> {
 
     /// Tell how much of a block is dead.
     pub(crate) fn set_dead(&mut self, block: u32, dead: u8) {
+        debug_assert!(block < self.len(), "the block is in the table");
         let wear = self.note(block) & 0xF0;
         self.entries[block as usize * ENTRY_SIZE + 2] = wear | dead.min(DEAD_MAX);
     }
@@ -201,10 +207,12 @@ impl<'ram> Table<'ram> {
     /// Wear is counted in units of 1, 2, 4 and so on erases, as the device ages: never more than a
     /// fiftieth of the mean. Of `n` erases one is counted, whichever the hash of its number picks.
     pub(crate) fn note_erase(&mut self, block: u32, erases: u32) {
+        debug_assert!(erases > 0, "the erase was counted");
         let unit = wear_unit(erases, self.len());
         if wear_unit(erases - 1, self.len()) < unit {
             self.change_wear(|wear| wear / 2);
         }
+        debug_assert!(unit.is_power_of_two(), "units double");
         if (erases.wrapping_mul(0x9E37_79B9) >> 16) & (unit - 1) != 0 {
             return;
         }
@@ -235,6 +243,7 @@ impl<'ram> Table<'ram> {
     fn write(&mut self, block: u32, code: u16) {
         self.free += u16::from(code == FREE);
         self.free -= u16::from(self.code(block) == FREE);
+        debug_assert!(u32::from(self.free) <= self.len(), "no more blocks are free than there are");
         self.set_dead(block, 0);
         let at = block as usize * ENTRY_SIZE;
         self.entries[at..at + 2].copy_from_slice(&code.to_le_bytes());
@@ -248,7 +257,7 @@ mod tests {
     #[test]
     fn a_logical_name_is_in_one_place() {
         let mut memory = [0; 24 * ENTRY_SIZE];
-        let mut table = Table::new(&mut memory);
+        let mut table = Table::new(&mut memory, false);
         assert_eq!(table.free_count(), 24);
         table.set(3, Use::Data(Space::Young, 77));
         assert_eq!(table.find(Space::Young, 77), Some(3));
@@ -266,7 +275,7 @@ mod tests {
             assert_eq!(Use::of_code(used.code(), false), Some(used));
         }
         let mut memory = [0; 2 * ENTRY_SIZE];
-        let mut table = Table::new(&mut memory);
+        let mut table = Table::new(&mut memory, false);
         assert_eq!(table.load(0, &[0xF5, 0xFF, 0]), Err(()));
         assert_eq!(table.load(1, &[0x23, 0xC1, 0x37]), Ok(()));
         assert_eq!(table.at(1), Use::Data(Space::Old, 0x123));
@@ -276,7 +285,7 @@ mod tests {
     #[test]
     fn wear_is_told_in_coarser_units_as_the_device_ages() {
         let mut memory = [0; 2 * ENTRY_SIZE];
-        let mut table = Table::new(&mut memory);
+        let mut table = Table::new(&mut memory, false);
         assert_eq!((wear_unit(199, 2), wear_unit(200, 2), wear_unit(1_000, 2)), (1, 2, 8));
         (1..=8).for_each(|erases| table.note_erase(0, erases));
         (9..=200).for_each(|erases| table.note_erase(1, erases));
@@ -289,7 +298,7 @@ mod tests {
     #[test]
     fn wear_is_told_against_the_least_worn_block() {
         let mut memory = [0; 2 * ENTRY_SIZE];
-        let mut table = Table::new(&mut memory);
+        let mut table = Table::new(&mut memory, false);
         (1..=20).for_each(|erases| table.note_erase(0, erases));
         assert_eq!((table.wear(0), table.wear(1)), (15, 0), "what is too much is not told");
         (21..=24).for_each(|erases| table.note_erase(1, erases));

@@ -72,6 +72,7 @@ impl Marks {
 
     /// Forget the marks from `number` on.
     pub(crate) fn truncate(&mut self, number: usize) {
+        debug_assert!(number <= MARKS_MAX, "marks are counted from the oldest");
         self.len = self.len.min(number as u8);
     }
 

@@ -233,6 +233,7 @@ impl<'ram> Records<'ram> {
 
     /// Append a row, if the tail has room for it; give its position. Cost: nothing where the row
     /// fits the tail. A row that is longer than a page takes its pages at once.
+    #[inline(never)]
     pub(crate) fn append<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -295,6 +296,7 @@ impl<'ram> Records<'ram> {
             }
         };
         let (part, committed) = (part_of(space), self.tail.committed_of(space));
+        debug_assert!(committed <= self.tail.len_of(space), "what is committed is there");
         let has_open = committed < self.tail.len_of(space);
         if has_open && self.spilled[part].is_none() {
             self.spilled[part] = Some((to.number, committed));

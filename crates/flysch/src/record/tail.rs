@@ -165,11 +165,13 @@ impl<'ram> Tail<'ram> {
         self.len += len;
         let place = self.lens[part_of(space)];
         self.lens[part_of(space)] += len;
+        debug_assert!(self.is_sound(), "the row is counted");
         place
     }
 
     /// All rows are committed.
     pub(crate) const fn commit(&mut self) {
+        debug_assert!(self.committed <= self.len, "what is committed stays so");
         self.committed = self.len;
     }
 
@@ -177,10 +179,12 @@ impl<'ram> Tail<'ram> {
     pub(crate) fn roll_back(&mut self) {
         self.len = self.committed;
         self.recount();
+        debug_assert!(self.is_sound(), "committed rows are whole");
     }
 
     /// Keep the first bytes of each part alone.
     pub(crate) fn retain(&mut self, lens: [usize; PARTS]) {
+        debug_assert!(self.is_sound(), "the tail has whole rows of its parts");
         let (mut from, mut to, mut committed) = (0, 0, 0);
         let mut passed = [0; PARTS];
         while from < self.len {
@@ -196,8 +200,10 @@ impl<'ram> Tail<'ram> {
             from += len;
         }
         debug_assert_eq!(from, self.len, "the tail has whole rows");
+        debug_assert!(committed <= to && to <= self.len, "rows only go");
         (self.len, self.committed) = (to, committed);
         self.recount();
+        debug_assert!(self.is_sound(), "whole rows stay");
     }
 
     /// The rows that go to a space are on a page.
@@ -238,6 +244,12 @@ impl<'ram> Tail<'ram> {
         self.recount()
     }
 
+    /// Whether what is counted agrees.
+    fn is_sound(&self) -> bool {
+        let all: usize = self.lens.iter().sum();
+        self.committed <= self.len && self.len <= self.bytes.len() && all == self.len
+    }
+
     /// Count the bytes of each part. False where the bytes are no rows.
     fn recount(&mut self) -> bool {
         let mut lens = [0; PARTS];
@@ -265,6 +277,8 @@ impl<'ram> Tail<'ram> {
         layout: Layout,
         (schema, space): (&Schema<'_>, Space),
     ) -> (Summary, u32) {
+        debug_assert!(self.is_sound(), "what is to be programmed is counted");
+        debug_assert_eq!(frame.len(), layout.page_size(), "a page is programmed whole");
         clear(frame);
         let (mut summary, mut newest) = (Summary::EMPTY, 0);
         let (mut rows, mut at) = (self.part(space), 0);
@@ -276,6 +290,10 @@ impl<'ram> Tail<'ram> {
             let view = RowView::parse(schema, row, u64::from(self.base));
             debug_assert!(view.is_ok(), "what was put into the tail is a row");
             if let Ok(view) = view {
+                debug_assert!(
+                    self.tables_of(space) >> view.head.table & 1 == 1,
+                    "the row is one of the space"
+                );
                 summary.add(view.head.table, view.zone().unwrap_or(None));
                 newest = newest.max(view.commit as u32);
             }

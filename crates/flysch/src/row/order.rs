@@ -32,7 +32,7 @@ const ONE_LESS: u64 = 0x20;
 const TWO_LESS: u64 = ONE_LESS + 0x1800;
 
 /// Give the bytes of a value of a column of this type to `sink`.
-pub(crate) fn emit(kind: ColumnType, value: &Value<'_>, sink: &mut impl FnMut(u8)) {
+pub(crate) fn emit(kind: ColumnType, value: &Value<'_>, sink: &mut dyn FnMut(u8)) {
     match *value {
         Value::Null => {
             sink(0);
@@ -54,7 +54,7 @@ pub(crate) fn emit(kind: ColumnType, value: &Value<'_>, sink: &mut impl FnMut(u8
     }
 }
 
-fn emit_positive(number: u64, sink: &mut impl FnMut(u8)) {
+fn emit_positive(number: u64, sink: &mut dyn FnMut(u8)) {
     match number {
         0..ONE => sink(0x40 + number as u8),
         ONE..TWO => {
@@ -76,7 +76,7 @@ fn emit_positive(number: u64, sink: &mut impl FnMut(u8)) {
 }
 
 /// A number below zero, of which `number` is the bitwise complement.
-fn emit_negative(number: u64, sink: &mut impl FnMut(u8)) {
+fn emit_negative(number: u64, sink: &mut dyn FnMut(u8)) {
     match number {
         0..ONE_LESS => sink(0x3F - number as u8),
         ONE_LESS..TWO_LESS => {
@@ -98,11 +98,11 @@ const fn size_of(number: u64) -> u8 {
 }
 
 /// The `size` lower bytes of a number, the highest first, the bits of `turned` turned.
-fn emit_high(number: u64, size: u8, turned: u8, sink: &mut impl FnMut(u8)) {
+fn emit_high(number: u64, size: u8, turned: u8, sink: &mut dyn FnMut(u8)) {
     (0..size).rev().for_each(|place| sink((number >> (8 * place)) as u8 ^ turned));
 }
 
-fn emit_bytes(bytes: &[u8], sink: &mut impl FnMut(u8)) {
+fn emit_bytes(bytes: &[u8], sink: &mut dyn FnMut(u8)) {
     for &byte in bytes {
         sink(byte);
         if byte == 0 {

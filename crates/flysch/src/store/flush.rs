@@ -16,16 +16,20 @@ use super::writer::{Fill, Next, Output, Source};
 use super::{Lent, Store};
 use crate::media::{Layout, Media, Space};
 
+/// What tells of a pointer whether its entry is flushed. It is asked through a table of functions,
+/// so that the code of a flush is there once.
+pub(crate) type IsDue<'a> = dyn Fn(u32) -> bool + 'a;
+
 /// The entries of a segment that are flushed.
-struct Flushed<'a, 'ram, F> {
+struct Flushed<'a, 'ram> {
     memtable: &'a Memtable<'ram>,
     segment: Segment,
-    is_due: &'a F,
+    is_due: &'a IsDue<'a>,
     index: u8,
     place: usize,
 }
 
-impl<F: Fn(u32) -> bool> Flushed<'_, '_, F> {
+impl Flushed<'_, '_> {
     /// The entries of an index that are flushed.
     fn entries(&self, index: u8) -> impl Iterator<Item = (usize, Entry)> + '_ {
         let (from, to) = self.memtable.places(self.segment, index);
@@ -34,7 +38,7 @@ impl<F: Fn(u32) -> bool> Flushed<'_, '_, F> {
     }
 }
 
-impl<F: Fn(u32) -> bool> Source for Flushed<'_, '_, F> {
+impl Source for Flushed<'_, '_> {
     fn peek(&mut self) -> Result<Next, StoreError> {
         while usize::from(self.index) < INDEX_MAX {
             let next = self.entries(self.index).find(|(place, _)| *place >= self.place);
@@ -78,9 +82,9 @@ impl Store<'_> {
         &mut self,
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
-        is_programmed: impl Fn(u32) -> bool,
+        is_programmed: &IsDue<'_>,
     ) -> Result<u32, StoreError> {
-        self.flush_segment(media, lent, Segment::Committed, &is_programmed)
+        self.flush_segment(media, lent, Segment::Committed, is_programmed)
     }
 
     /// Flush the open entries whose rows are programmed, as an open run. Says how many programs it
@@ -93,17 +97,18 @@ impl Store<'_> {
         &mut self,
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
-        is_programmed: impl Fn(u32) -> bool,
+        is_programmed: &IsDue<'_>,
     ) -> Result<u32, StoreError> {
-        self.flush_segment(media, lent, Segment::Open, &is_programmed)
+        self.flush_segment(media, lent, Segment::Open, is_programmed)
     }
 
+    #[inline(never)]
     fn flush_segment<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
         segment: Segment,
-        is_due: &impl Fn(u32) -> bool,
+        is_due: &IsDue<'_>,
     ) -> Result<u32, StoreError> {
         if self.runs.room() == 0 {
             return Err(StoreError::Crowded);
@@ -142,7 +147,7 @@ impl Store<'_> {
     /// chance fills the last one of a few units too often. Nothing is programmed.
     fn overflows(
         &self,
-        source: &mut Flushed<'_, '_, impl Fn(u32) -> bool>,
+        source: &mut Flushed<'_, '_>,
         out: &Output,
         (layout, page): (Layout, &mut [u8]),
     ) -> Result<bool, StoreError> {
@@ -159,7 +164,9 @@ impl Store<'_> {
     }
 
     /// List a run that was flushed, with its Bloom filter, and clear its entries.
-    fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &impl Fn(u32) -> bool) {
+    fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &IsDue<'_>) {
+        debug_assert!(run.head.is_recent(), "what is flushed is recent");
+        debug_assert!(run.entries > 0, "a run holds entries");
         let opens = self.runs.heads().filter(|(_, head)| head.is(OPEN)).count();
         let is_open = segment == Segment::Open;
         run.head.marks = if is_open { OPEN } else { 0 };

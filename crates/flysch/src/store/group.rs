@@ -110,11 +110,14 @@ impl Group {
         self.has_kept |= fate == Fate::Stays;
         let len = usize::from(self.pending_len);
         if entry.is(TAKE_BACK) && len < PENDING_MAX {
+            debug_assert!(len < PENDING_MAX, "there is room for the pointer");
             self.pending[len] = entry.pointer;
             self.pending_len += 1;
         }
         if fate == Fate::Waits {
             let held = Held { pointer: entry.pointer, flags: entry.flags, passed: self.passed };
+            debug_assert!(usize::from(self.held_len) < HELD_MAX, "there is room for the tombstone");
+            debug_assert!(entry.is(TOMBSTONE), "only tombstones wait");
             self.held[usize::from(self.held_len)] = held;
             self.held_len += 1;
         }
@@ -130,6 +133,7 @@ impl Group {
     /// The tombstone that waited was given: entries of the code that were passed with it.
     pub(crate) fn release(&mut self) -> u16 {
         let passed = self.held[usize::from(self.released)].passed;
+        debug_assert!(self.released < self.held_len, "one waits");
         self.released += 1;
         passed
     }

@@ -52,16 +52,6 @@ pub(crate) enum Due {
 /// Programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
 
-impl Job {
-    /// A small job over runs in which these flags occur.
-    pub(crate) fn small(flags: u8, keeps_all: bool) -> Self {
-        let drops = Drops { keeps_all, is_bottom: false };
-        let mut run = Run::recent(flags);
-        run.head.marks = MERGED;
-        Self { drops, out: Output::new(run), ..Self::default() }
-    }
-}
-
 impl Store<'_> {
     /// The job that is due.
     pub(crate) fn due(&self) -> Option<Due> {
@@ -140,6 +130,7 @@ impl Store<'_> {
         (0..INDEX_MAX as u8).find(|&index| round().any(|(_, head)| head.serves(index)))
     }
 
+    #[inline(never)]
     fn start_large(&mut self, index: u8) {
         let is_fresh = |head: Head| head.is(IN_ROUND) && head.serves(index);
         let is_level = |head: Head| !head.is_recent() && head.indexes == index;
@@ -164,9 +155,18 @@ impl Store<'_> {
             is_bottom &= !is_level(head) || head.level <= target;
         }
         let drops = Drops { keeps_all: self.keeps_all, is_bottom };
-        let out = Output::new(Run::of_level(index, target, flags));
-        self.job = Some(Job { index: Some(index), drops, out, ..Job::default() });
+        let head = Head { level: target, indexes: index, flags, ..Head::default() };
+        debug_assert!(target < levels, "the index has the level");
+        self.begin(Some(index), drops, head);
         self.taken_up_at = 0;
+    }
+
+    /// Begin a job whose output begins with this head.
+    pub(crate) fn begin(&mut self, index: Option<u8>, drops: Drops, head: Head) {
+        debug_assert!(index.is_none() == head.is_recent(), "a level is of one index");
+        let job = self.job.insert(Job::default());
+        (job.index, job.drops) = (index, drops);
+        job.out.run = Run::empty(head);
         self.inputs.clear();
     }
 
@@ -184,6 +184,7 @@ impl Store<'_> {
     /// Write the next page of the job, or read on towards it. Cost: the reads of
     /// [`StoreConfig::reads_max`](super::StoreConfig::reads_max) and one program, more programs
     /// where some fail.
+    #[inline(never)]
     pub(crate) fn step<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -257,6 +258,7 @@ impl Store<'_> {
     }
 
     /// Open the inputs again at the last page that was programmed.
+    #[inline(never)]
     fn restart(&mut self, done: Position) {
         self.inputs.clear();
         if let Some(job) = &mut self.job {
@@ -266,27 +268,20 @@ impl Store<'_> {
     }
 
     /// Begin the job anew: its output is in too many pieces.
+    #[inline(never)]
     fn abandon(&mut self) {
-        if let Some(job) = &mut self.job {
-            let Head { level, indexes, marks, flags, .. } = job.out.run.head;
-            let mut fresh = match job.index {
-                Some(_) => Run::of_level(indexes, level, flags),
-                None => Run::recent(flags),
-            };
-            fresh.head.marks = marks;
-            *job = Job {
-                index: job.index,
-                drops: job.drops,
-                out: Output::new(fresh),
-                ..Job::default()
-            };
-        }
-        self.inputs.clear();
+        let Some(job) = &self.job else { return };
+        let (index, drops, mut head) = (job.index, job.drops, job.out.run.head);
+        (head.indexes, head.bloom_size) = (if index.is_some() { head.indexes } else { 0 }, 0);
+        self.begin(index, drops, head);
     }
 
     /// Put the output in the place of the inputs.
+    #[inline(never)]
     fn finish(&mut self, job: &Job) {
         let out = job.out.run;
+        debug_assert!(job.index.is_none() == out.head.is_recent(), "a level is of one index");
+        debug_assert!(out.distinct <= out.entries, "codes that differ are entries");
         self.job = None;
         self.inputs.clear();
         self.run_changes += 1;
@@ -303,6 +298,7 @@ impl Store<'_> {
         }
     }
 
+    #[inline(never)]
     fn replace_recents(&mut self, mut out: Run) {
         let inputs = self.runs.heads().find(|(_, head)| head.is(IN_JOB));
         let Some((at, head)) = inputs else { return };
@@ -313,6 +309,7 @@ impl Store<'_> {
         }
     }
 
+    #[inline(never)]
     fn replace_levels(&mut self, index: u8, out: Run) {
         self.runs.change(|head| {
             if head.is_recent() && head.is(IN_JOB) {
@@ -339,8 +336,11 @@ impl Store<'_> {
     }
 
     /// List a recent run, with room for its Bloom filter.
+    #[inline(never)]
     pub(crate) fn list_recent(&mut self, at: usize, mut run: Run) {
         let end = self.filters_end();
+        debug_assert!(run.head.is_recent(), "levels have no filter");
+        debug_assert!(end <= self.blooms.size(), "filters fit their memory");
         let share = self.config.filter_size(run.entries);
         let size = share.min(self.blooms.size() - end).min(0xFFFF);
         run.head.bloom_size = size as u16;
@@ -354,6 +354,7 @@ impl Store<'_> {
     pub(crate) fn filter(&self, slot: usize) -> (usize, usize) {
         let before = self.runs.heads().take(slot);
         let at = before.map(|(_, head)| usize::from(head.bloom_size)).sum();
+        debug_assert!(at <= self.blooms.size(), "the filter is in its memory");
         (at, usize::from(self.runs.head(slot).bloom_size))
     }
 
@@ -369,6 +370,8 @@ pub(crate) fn program<N: Nand>(
     lent: &mut Lent<'_>,
     run: &mut Run,
 ) -> Result<bool, StoreError> {
+    debug_assert!(space == run.head.space(), "a run stays in its space");
+    debug_assert!(lent.page.len() == media.layout().page_size(), "a page is programmed whole");
     let used = media.layout().payload_size() as u16;
     let owner = if run.head.is_recent() { 0 } else { run.head.indexes };
     let label = Label { kind: Kind::Run, owner, used, commit: lent.commit, rows: 0 };

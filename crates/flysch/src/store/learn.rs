@@ -12,6 +12,7 @@ use crate::media::Media;
 impl Store<'_> {
     /// Add units of a recent run to its Bloom filter. Cost: a read of each, and at most
     /// [`StoreConfig::reads_max`](super::StoreConfig::reads_max).
+    #[inline(never)]
     pub(crate) fn learn<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,

@@ -167,6 +167,7 @@ pub(crate) struct Merge<'a, 'm, N> {
 
 impl<N: Nand> Merge<'_, '_, N> {
     /// Give every input its next entry; false where no more reads are allowed.
+    #[inline(never)]
     fn ready(&mut self) -> Result<bool, StoreError> {
         for at in 0..usize::from(self.inputs.len) {
             while !matches!(self.inputs.cursors[at].stage, Stage::Ready | Stage::Done) {
@@ -287,6 +288,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         let base = base.min(payload.len());
         let len = usize::from(cursor.size).min(payload.len() - base);
         self.windows[usize::from(cursor.at)..][..len].copy_from_slice(&payload[base..base + len]);
+        debug_assert!(base + len <= payload.len(), "the window lies in its unit");
         (cursor.base, cursor.len) = (base as u16, len as u16);
         cursor.payload = payload.len() as u16;
         Ok(())
@@ -347,11 +349,13 @@ impl<N: Nand> Merge<'_, '_, N> {
 }
 
 fn window(cursor: &Cursor) -> core::ops::Range<usize> {
+    debug_assert!(cursor.len <= cursor.size, "a window has its size");
     let at = usize::from(cursor.at);
     at..at + usize::from(cursor.len)
 }
 
 impl<N: Nand> Source for Merge<'_, '_, N> {
+    #[inline(never)]
     fn peek(&mut self) -> Result<Next, StoreError> {
         loop {
             if !self.ready()? {
@@ -381,6 +385,7 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
         *self.done = Position { index, code, pointer, given: self.group.passed };
     }
 
+    #[inline(never)]
     fn estimate(&self, index: u8) -> Estimate {
         let is_input = |head: Head| head.is(IN_JOB) && head.serves(index);
         let marked = self.runs.heads().filter(|(_, head)| is_input(*head));

@@ -48,7 +48,7 @@ pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
 pub use probe::Probe;
-pub use range::Range;
+pub use range::{Held, Range};
 pub use solo::Solo;
 
 use flysch_nand::Nand;
@@ -60,7 +60,7 @@ use self::job::Job;
 use self::memtable::Memtable;
 use self::merge::Inputs;
 use self::put_off::PutOff;
-use self::run::{Head, LEARNT, OPEN};
+use self::run::{Head, LEARNT, OPEN, Run};
 use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
@@ -183,6 +183,11 @@ impl<'ram> Store<'ram> {
         if !self.memtable.has_room(entry.index) {
             return Err(StoreError::MemtableFull);
         }
+        debug_assert!(
+            entry.code <= self.shapes[usize::from(entry.index)].code_max(),
+            "the code has its bits"
+        );
+        debug_assert!(self.memtable.has_room(entry.index), "there is room for it");
         self.memtable.put(entry, self.keeps_all);
         self.puts = self.puts.wrapping_add(1);
         Ok(())
@@ -229,6 +234,7 @@ impl<'ram> Store<'ram> {
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
     /// one program; one more for each that fails, up to four.
+    #[inline(never)]
     pub fn work<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -249,12 +255,10 @@ impl<'ram> Store<'ram> {
     /// flash.
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
-        let out = self.job.as_ref().map(|job| job.out.run);
-        self.runs
-            .iter()
-            .chain(out)
-            .chain(self.put_off_run())
-            .any(|run| run.touches(space, block, numbers))
+        let touches = |run: &Run| run.touches(space, block, numbers);
+        self.runs.slots().any(|slot| touches(&self.runs.run(slot)))
+            || self.job.as_ref().is_some_and(|job| touches(&job.out.run))
+            || self.put_off_run().is_some_and(|run| touches(&run))
     }
 
     /// Entries in the memory table.
@@ -274,8 +278,9 @@ impl<'ram> Store<'ram> {
         for run in self.runs.iter().filter(|run| !run.head.is_recent()) {
             pages[usize::from(run.head.indexes)] += run.pages();
         }
-        let large = self.job.as_ref().filter(|job| job.index.is_some()).map(|job| job.out.run);
-        let written = large.or_else(|| self.put_off_run()).map_or(0, |run| run.pages());
+        let large = self.job.as_ref().filter(|job| job.index.is_some());
+        let large = large.map(|job| job.out.run.pages());
+        let written = large.or_else(|| self.put_off_run().map(|run| run.pages())).unwrap_or(0);
         pages.into_iter().max().unwrap_or(0_u32).saturating_sub(written)
     }
 

@@ -12,7 +12,7 @@ use super::config::Rows;
 use super::entry::{Entry, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
-use super::range::Range;
+use super::range::{Held, Range};
 use super::read::Reading;
 use super::run::{LEARNT, OPEN, Run};
 use super::seek::Seek;
@@ -40,7 +40,7 @@ pub struct Probe {
     passed: u16,
     backs: [u32; BACKS_MAX],
     back_count: u8,
-    many: Option<Range<HELD_MAX>>,
+    many: Option<Range<[Held; HELD_MAX]>>,
 }
 
 /// Where entries are.
@@ -80,6 +80,7 @@ impl Probe {
     /// The next entry: of one-row keys the newest first, of others by pointer. `cell` is lent to
     /// read into. Cost: one read for each level, and one for each recent run whose Bloom filter
     /// says so; in a run of keys or of codes with many rows up to three.
+    #[inline(never)]
     pub fn next<N: Nand>(
         &mut self,
         store: &Store<'_>,

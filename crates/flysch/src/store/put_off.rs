@@ -9,9 +9,10 @@
 
 use super::Store;
 use super::bytes::{Parser, Writer};
+use super::group::Drops;
 use super::job::{Due, Job};
 use super::merge::INPUTS_MAX;
-use super::run::{IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, Run};
+use super::run::{Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, RECENT, Run};
 
 /// Bytes of a job, at most.
 pub(crate) const JOB_SIZE: usize = 224;
@@ -61,6 +62,7 @@ impl Store<'_> {
 
     /// Where the runs begin that a small merge takes: the newest ones without any of these marks,
     /// as many as one run may hold.
+    #[inline(never)]
     fn small_from(&self, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
         let recents = self.runs.slots().rev().take_while(|&slot| self.runs.head(slot).is_recent());
@@ -90,6 +92,7 @@ impl Store<'_> {
     }
 
     /// Put off the job under way.
+    #[inline(never)]
     pub(crate) fn put_off(&mut self, job: &Job) {
         debug_assert!(job.index.is_some(), "a small merge is never put off");
         debug_assert!(!self.put_off.is_some(), "one merge is put off at a time");
@@ -97,6 +100,7 @@ impl Store<'_> {
         let mut out = Writer::new(&mut bytes);
         self.limits().emit_job(job, &mut out);
         let len = out.at as u8;
+        debug_assert!(usize::from(len) == out.at && out.at <= JOB_SIZE, "the job fits its bytes");
         self.put_off = PutOff { bytes, len };
         self.turn_marks(IN_JOB, PUT_OFF);
         self.job = None;
@@ -104,11 +108,16 @@ impl Store<'_> {
     }
 
     /// Go on with the job that was put off.
+    #[inline(never)]
     pub(crate) fn take_up(&mut self) {
         self.job = self.parse_put_off();
         debug_assert!(self.job.is_some(), "what was put off is a job");
         self.put_off.clear();
         self.taken_up_at = self.job.as_ref().map_or(0, |job| job.out.run.units);
+        debug_assert!(
+            self.job.as_ref().is_some_and(|job| job.index.is_some()),
+            "it is a large one"
+        );
         self.turn_marks(PUT_OFF, IN_JOB);
         self.inputs.clear();
     }
@@ -119,6 +128,7 @@ impl Store<'_> {
     }
 
     /// What the job that was put off has written.
+    #[inline(never)]
     pub(crate) fn put_off_run(&self) -> Option<Run> {
         self.parse_put_off().map(|job| job.out.run)
     }
@@ -132,12 +142,14 @@ impl Store<'_> {
     }
 
     /// Begin the small merge that is due.
+    #[inline(never)]
     pub(crate) fn start_small(&mut self) {
         let without = self.left_alone();
         let from = self.small_from(without);
         let flags = self.mark_oldest((from, INPUTS_MAX), IN_JOB, without);
-        self.job = Some(Job::small(flags, self.keeps_all));
-        self.inputs.clear();
+        let drops = Drops { keeps_all: self.keeps_all, is_bottom: false };
+        let head = Head { level: RECENT, marks: MERGED, flags, ..Head::default() };
+        self.begin(None, drops, head);
     }
 
     /// What is to be begun or gone on with, while a large merge is put off.

@@ -93,9 +93,25 @@ impl Sources {
     }
 }
 
-/// A cursor over entries, `HELD` of which it holds.
+/// An entry that a cursor holds: its key, its flags, and the source that it came from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    code: u64,
+    pointer: u32,
+    flags: u8,
+    origin: u8,
+}
+
+impl Held {
+    const fn key(self) -> Key {
+        (self.code, self.pointer)
+    }
+}
+
+/// A cursor over entries, and the entries that it holds, in the order in which they are given. How
+/// many it has room for is known where one is made, and nowhere else: the code is there once.
 #[derive(Clone, Debug)]
-pub struct Range<const HELD: usize = 40> {
+pub struct Range<H: ?Sized = [Held; HELD]> {
     index: u8,
     descends: bool,
     /// The least and the greatest code, inverted where the cursor descends.
@@ -103,30 +119,35 @@ pub struct Range<const HELD: usize = 40> {
     to: u64,
     /// The key given last.
     last: Option<Key>,
-    /// What is held, in the order in which it is given: keys, flags, sources.
-    codes: [u64; HELD],
-    pointers: [u32; HELD],
-    flags: [u8; HELD],
-    origins: [u8; HELD],
     len: u8,
     sources: Sources,
     /// The runs and the entries of the memory table for which the sources are known.
     known: Option<(u32, u32)>,
+    held: H,
 }
 
-impl<const HELD: usize> Range<HELD> {
+/// Entries that a cursor holds, as a rule.
+const HELD: usize = 40;
+
+impl<const ROOM: usize> Range<[Held; ROOM]> {
     /// Go through the entries of codes `from..=to`, ascending.
     pub const fn new(index: u8, from: u64, to: u64) -> Self {
+        Self::between(index, (from, to), false)
+    }
+
+    /// Go through the entries of codes `from..=to`, descending from `to`.
+    pub const fn descending(index: u8, from: u64, to: u64) -> Self {
+        Self::between(index, (from, to), true)
+    }
+
+    pub(crate) const fn between(index: u8, (from, to): (u64, u64), descends: bool) -> Self {
+        let (from, to) = if descends { (!to, !from) } else { (from, to) };
         Self {
             index,
-            descends: false,
+            descends,
             from,
             to,
             last: None,
-            codes: [0; HELD],
-            pointers: [0; HELD],
-            flags: [0; HELD],
-            origins: [0; HELD],
             len: 0,
             sources: Sources {
                 count: 0,
@@ -138,14 +159,8 @@ impl<const HELD: usize> Range<HELD> {
                 straddles: 0,
             },
             known: None,
+            held: [Held { code: 0, pointer: 0, flags: 0, origin: 0 }; ROOM],
         }
-    }
-
-    /// Go through the entries of codes `from..=to`, descending from `to`.
-    pub const fn descending(index: u8, from: u64, to: u64) -> Self {
-        let mut range = Self::new(index, from, to);
-        (range.from, range.to, range.descends) = (!to, !from, true);
-        range
     }
 
     /// The next entry. `cell` is lent to read into. Cost: none while entries are held that come
@@ -157,17 +172,28 @@ impl<const HELD: usize> Range<HELD> {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
-        let mut reading = Reading::new(media, cell);
+        let any: &mut Range<[Held]> = self;
+        any.give(store, Reading::new(media, cell))
+    }
+}
+
+impl Range<[Held]> {
+    #[inline(never)]
+    fn give<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        mut reading: Reading<'_, '_, N>,
+    ) -> Result<Option<Entry>, StoreError> {
         self.survey(store);
         loop {
             let (source, next) = self.sources.least();
             // What is held may have the greatest key of all, by which `NONE` goes too.
-            let is_due = next == NONE || (self.codes[0], self.pointers[0]) < next;
-            if self.len > 0 && is_due {
-                let (key, flags) = self.pop();
-                self.last = Some(key);
-                if flags & TAKE_BACK == 0 {
-                    return Ok(Some(self.entry(key, flags)));
+            let first = self.held().first().filter(|first| next == NONE || first.key() < next);
+            if let Some(first) = first.copied() {
+                self.remove(0);
+                self.last = Some(first.key());
+                if first.flags & TAKE_BACK == 0 {
+                    return Ok(Some(self.entry(first.key(), first.flags)));
                 }
                 continue;
             }
@@ -195,7 +221,9 @@ impl<const HELD: usize> Range<HELD> {
     /// the rest of the code of a one-row key that was given last. That code was read in all
     /// sources, unless it has more entries than can be held.
     fn start(&mut self, is_unique: bool) -> Key {
-        let len = usize::from(self.len);
+        let kept = self.last.map_or(0, |(code, _)| {
+            self.held().iter().take_while(|held| held.code == code).count() as u8
+        });
         self.len = 0;
         let Some((code, pointer)) = self.last else { return (self.from, 0) };
         let (_, ahead) = self.sources.least();
@@ -203,7 +231,7 @@ impl<const HELD: usize> Range<HELD> {
         if !is_unique || is_cut {
             return next((code, pointer));
         }
-        self.len = self.codes[..len].iter().take_while(|held| **held == code).count() as u8;
+        self.len = kept;
         next((code, u32::MAX))
     }
 
@@ -270,6 +298,7 @@ impl<const HELD: usize> Range<HELD> {
     }
 
     /// Hold the entries of a unit that come next in a run; of more units where one has none.
+    #[inline(never)]
     fn read_run<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -392,58 +421,60 @@ impl<const HELD: usize> Range<HELD> {
     /// its source before.
     fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
         let key = self.key(entry);
-        let len = usize::from(self.len);
         if is_unique && entry.is_sole() {
-            let first = self.codes[..len].partition_point(|code| *code < key.0);
-            let is_sole = |flags: u8| Entry { flags, ..*entry }.is_sole();
-            let mut others = (first..len).take_while(|&at| self.codes[at] == key.0);
-            if let Some(at) = others.find(|&at| is_sole(self.flags[at])) {
-                let origin = usize::from(self.origins[at]);
+            let is_sole = |held: &Held| Entry { flags: held.flags, ..*entry }.is_sole();
+            let other = self.held().iter().position(|held| held.code == key.0 && is_sole(held));
+            if let Some(at) = other {
+                let origin = usize::from(self.held[at].origin);
                 if origin < source || origin == source && !is_newer {
                     return;
                 }
                 self.remove(at);
             }
         }
-        let len = usize::from(self.len);
-        let at = (0..len).find(|&at| (self.codes[at], self.pointers[at]) >= key).unwrap_or(len);
-        if at < len && (self.codes[at], self.pointers[at]) == key {
+        let held = self.held();
+        let at = held.iter().position(|held| held.key() >= key).unwrap_or(held.len());
+        let new = Held { code: key.0, pointer: key.1, flags: entry.flags, origin: source as u8 };
+        let same = self.held[..usize::from(self.len)].get_mut(at);
+        if let Some(same) = same.filter(|same| same.key() == key) {
             // A sole row and a shared one begin in one cell: what ends the first leaves the other.
-            let shared = (self.flags[at] | entry.flags) & SHARED;
-            if usize::from(self.origins[at]) > source {
-                (self.flags[at], self.origins[at]) = (entry.flags, source as u8);
+            let shared = (same.flags | entry.flags) & SHARED;
+            if usize::from(same.origin) > source {
+                *same = new;
             }
-            self.flags[at] |= if is_unique { shared } else { 0 };
+            same.flags |= if is_unique { shared } else { 0 };
             return;
         }
-        if len == HELD && !self.give_up(at, key, source, is_unique) {
+        let is_full = usize::from(self.len) == self.held.len();
+        if is_full && !self.give_up(at, key, source, is_unique) {
             return;
         }
         let len = usize::from(self.len);
-        debug_assert!(at <= len && len < HELD, "there is room for the entry");
-        self.codes.copy_within(at..len, at + 1);
-        self.pointers.copy_within(at..len, at + 1);
-        self.flags.copy_within(at..len, at + 1);
-        self.origins.copy_within(at..len, at + 1);
-        (self.codes[at], self.pointers[at]) = key;
-        (self.flags[at], self.origins[at]) = (entry.flags, source as u8);
+        debug_assert!(at <= len && len < self.held.len(), "there is room for the entry");
+        self.held.copy_within(at..len, at + 1);
+        debug_assert!(at == 0 || self.held[at - 1].key() < new.key(), "what is held ascends");
+        debug_assert!(
+            at == len || new.key() < self.held[at + 1].key(),
+            "and no key is there twice"
+        );
+        self.held[at] = new;
         self.len += 1;
     }
 
     /// Give up the greatest of what is held and of an entry that is to come to place `at`; whether
     /// the entry stays. Its source goes on there.
     fn give_up(&mut self, at: usize, key: Key, source: usize, is_unique: bool) -> bool {
-        let stays = at < HELD;
+        let last = self.held.len() - 1;
+        let stays = at <= last;
         let (key, source) = if stays {
-            let last = HELD - 1;
             self.len -= 1;
-            ((self.codes[last], self.pointers[last]), usize::from(self.origins[last]))
+            (self.held[last].key(), usize::from(self.held[last].origin))
         } else {
             (key, source)
         };
         // Which of a code's sole entries is the newest is seen in all of them, unless the code has
         // more than can be held.
-        let key = if is_unique && key.0 != self.codes[0] { (key.0, 0) } else { key };
+        let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key).min(LAST);
         self.sources.set_next(source, next);
         if self.sources.straddles >> source & 1 == 1 {
@@ -454,20 +485,14 @@ impl<const HELD: usize> Range<HELD> {
         stays
     }
 
-    fn remove(&mut self, at: usize) {
-        let len = usize::from(self.len);
-        self.codes.copy_within(at + 1..len, at);
-        self.pointers.copy_within(at + 1..len, at);
-        self.flags.copy_within(at + 1..len, at);
-        self.origins.copy_within(at + 1..len, at);
-        self.len -= 1;
+    fn held(&self) -> &[Held] {
+        &self.held[..usize::from(self.len)]
     }
 
-    fn pop(&mut self) -> (Key, u8) {
-        debug_assert!(self.len > 0, "an entry is held");
-        let first = ((self.codes[0], self.pointers[0]), self.flags[0]);
-        self.remove(0);
-        first
+    fn remove(&mut self, at: usize) {
+        debug_assert!(at < usize::from(self.len), "the entry is held");
+        self.held.copy_within(at + 1..usize::from(self.len), at);
+        self.len -= 1;
     }
 }
 

@@ -65,6 +65,7 @@ impl Section {
         let width = greatest.saturating_sub(self.least);
         let shift = 32_u32.saturating_sub(width.leading_zeros());
         let place = code.clamp(self.least, greatest.max(self.least)) - self.least;
+        debug_assert!(self.least <= self.greatest, "the bounds are in order");
         let (place, width) = (place >> shift, width >> shift);
         (place * u64::from(count) / (width + 1)) as u32
     }
@@ -147,13 +148,15 @@ impl Run {
     }
 
     /// An empty level run.
+    #[cfg(test)]
     pub(crate) fn of_level(index: u8, level: u8, flags: u8) -> Self {
         Self::empty(Head { level, indexes: index, flags, ..Head::default() })
     }
 
     pub(crate) fn empty(head: Head) -> Self {
-        let bounds = [(0, u64::MAX); INDEX_MAX];
-        Self { head, pointers: (u32::MAX, 0), bounds, ..Self::default() }
+        let mut run = Self { head, pointers: (u32::MAX, 0), ..Self::default() };
+        run.bounds.iter_mut().for_each(|(_, greatest)| *greatest = u64::MAX);
+        run
     }
 
     /// The part of the run that holds an index.
@@ -238,6 +241,7 @@ impl Run {
         if count == EXTENTS_MAX {
             return false;
         }
+        debug_assert!(count < EXTENTS_MAX, "there is room for the piece");
         self.extents[count] = extent;
         self.extent_count += 1;
         true
@@ -245,6 +249,7 @@ impl Run {
 
     /// The page of a unit, and the cell within it.
     pub(crate) fn place(&self, unit: u32, cells: u32, numbers: Numbers) -> Option<(Page, usize)> {
+        debug_assert!(cells > 0, "a page has cells");
         let mut left = unit / cells;
         for extent in self.extents() {
             if left < extent.count {

@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 use super::entry::Entry;
 use super::error::{StateError, StoreError};
 use super::probe::Probe;
-use super::range::Range;
+use super::range::{Held, Range};
 use super::{Lent, Store, StoreConfig, Work};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Media, MediaError, Partition, Space};
 
@@ -39,7 +39,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         let (page, ram) = ram.split_at_mut(config.layout.page_size());
         let (cell, ram) = ram.split_at_mut(CELL_SIZE);
         let (table, ram) = ram.split_at_mut(partition.count as usize * ENTRY_SIZE);
-        let media = Media::new(nand, partition, table);
+        let media = Media::new(nand, partition, table, 0);
         Self { media, store: Store::new(config, ram), page, cell, flushes: 0 }
     }
 
@@ -75,7 +75,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
     pub fn flush(&mut self) -> Result<u32, StoreError> {
         loop {
             let mut lent = Lent { page: self.page, cell: self.cell, commit: 0 };
-            match self.store.flush(&mut self.media, &mut lent, |_| true) {
+            match self.store.flush(&mut self.media, &mut lent, &|_| true) {
                 Err(StoreError::Crowded) if self.store.is_due() => {
                     self.work()?;
                 }
@@ -110,9 +110,9 @@ impl<'ram, N: Nand> Solo<'ram, N> {
     }
 
     /// The next entry of a range.
-    pub fn next_of<const HELD: usize>(
+    pub fn next_of<const ROOM: usize>(
         &mut self,
-        range: &mut Range<HELD>,
+        range: &mut Range<[Held; ROOM]>,
     ) -> Result<Option<Entry>, StoreError> {
         range.next(&self.store, &mut self.media, self.cell)
     }

@@ -69,6 +69,9 @@ impl Limits<'_> {
 
     pub(crate) fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
         let Output { run, index, section, coding, floor, distinct, .. } = &job.out;
+        debug_assert!(section.least <= section.greatest, "the bounds are in order");
+        debug_assert!(section.units <= run.units, "a section is a part of its run");
+        debug_assert!(section.entries <= run.entries, "and so are its entries");
         out.byte(job.index.map_or(1, |index| index + 2));
         let is_fenced = u8::from(run.head.is(FENCED));
         let drops = u8::from(job.drops.keeps_all) << 1 | u8::from(job.drops.is_bottom);
@@ -93,6 +96,7 @@ impl Limits<'_> {
         out.word(u32::from(given));
     }
 
+    #[inline(never)]
     pub(crate) fn parse_job(&self, kind: u8, bytes: &mut Parser<'_>) -> Option<Job> {
         let index = kind.checked_sub(2);
         let drops = bytes.byte().filter(|drops| *drops < 8)?;
@@ -172,8 +176,10 @@ impl Store<'_> {
             None => out.byte(0),
         }
         for index in 0..usize::from(self.config.index_count) {
+            debug_assert!((1..=256).contains(&self.distinct[index]), "the share fits a byte");
             out.byte((self.distinct[index] - 1) as u8);
         }
+        debug_assert!(out.at <= Self::state_size_max(&self.config), "the state has its bytes");
         out.at
     }
 
@@ -181,6 +187,7 @@ impl Store<'_> {
     ///
     /// # Errors
     /// Where a number cannot be; the store is empty then.
+    #[inline(never)]
     pub fn load_state(&mut self, bytes: &[u8]) -> Result<(), StateError> {
         self.clear();
         let loaded = self.load(&mut Parser { bytes });
@@ -201,6 +208,7 @@ impl Store<'_> {
         self.learning = 0;
     }
 
+    #[inline(never)]
     fn load(&mut self, bytes: &mut Parser<'_>) -> Result<(), StateError> {
         if bytes.byte() != Some(VERSION) {
             return Err(StateError::Length);

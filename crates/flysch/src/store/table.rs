@@ -284,6 +284,7 @@ impl<'ram> Runs<'ram> {
     pub(crate) fn set_head(&mut self, slot: usize, head: Head) {
         let at = self.offset(slot);
         debug_assert!(self.bytes[at + 4] == head.level, "a run keeps its level");
+        debug_assert!(self.bytes[at + 6] >> 4 == head.flags, "a run keeps its flags");
         self.bytes[at + 1] = head.marks;
         self.bytes[at + 2..at + 4].copy_from_slice(&head.bloom_size.to_le_bytes());
         self.bytes[at + 5] = head.indexes;
@@ -304,6 +305,8 @@ impl<'ram> Runs<'ram> {
         let used = usize::from(self.used);
         assert!(used + FRONT < self.bytes.len(), "merges end before the table is full");
         // The run is written behind the others, then turned to its place.
+        debug_assert!(slot <= usize::from(self.len), "runs follow each other");
+        debug_assert!(run.entries > 0 && run.units > 0, "what is listed holds something");
         let mut out = Writer::new(&mut self.bytes[used..]);
         out.byte(0);
         out.byte(run.head.marks);
@@ -311,6 +314,7 @@ impl<'ram> Runs<'ram> {
         self.form.emit(run, &mut out);
         let len = out.at;
         self.bytes[used] = len as u8;
+        debug_assert!(len <= RECORD_MAX, "the length of a run is a byte");
         self.bytes[at..used + len].rotate_right(len);
         self.used += len as u16;
         self.len += 1;
@@ -319,6 +323,8 @@ impl<'ram> Runs<'ram> {
     pub(crate) fn remove(&mut self, slot: usize) {
         let at = self.offset(slot);
         let len = usize::from(self.bytes[at]);
+        debug_assert!(slot < usize::from(self.len), "the run is listed");
+        debug_assert!(at + len <= usize::from(self.used), "its bytes are in use");
         self.bytes.copy_within(at + len..usize::from(self.used), at);
         self.used -= len as u16;
         self.len -= 1;

@@ -79,11 +79,12 @@ impl Output {
     /// Fill a page's frame with the next units.
     pub(crate) fn fill(
         &mut self,
-        source: &mut impl Source,
+        source: &mut dyn Source,
         frame: &mut [u8],
         layout: Layout,
         (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<Fill, StoreError> {
+        debug_assert_eq!(frame.len(), layout.page_size(), "a frame is a page");
         frame.fill(0);
         let before = *self;
         for cell in 0..layout.cells as usize {
@@ -145,7 +146,7 @@ impl Output {
     /// Begin the section of an index.
     fn begin(
         &mut self,
-        source: &impl Source,
+        source: &dyn Source,
         index: u8,
         (shapes, has_fences): (&[Shape; INDEX_MAX], bool),
         cells: u32,
@@ -175,9 +176,10 @@ impl Output {
     }
 
     /// Fill one unit with entries of one index.
+    #[inline(never)]
     fn fill_unit(
         &mut self,
-        source: &mut impl Source,
+        source: &mut dyn Source,
         unit: &mut [u8],
         (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>),
     ) -> Result<(), StoreError> {
@@ -237,6 +239,11 @@ impl Output {
             *sums = (sums.0 + gap.max(1).ilog2(), sums.1 + 1);
         }
         debug_assert!(self.section.spans(entry.code), "the bounds of a section were known");
+        debug_assert!(
+            self.section.entries == 0 || self.floor <= entry.code,
+            "codes of a section ascend"
+        );
+        debug_assert!(self.index == Some(entry.index), "the entry is one of the section");
         self.run.note_pointer(entry.pointer);
         self.distinct += u32::from(!is_same);
         self.run.distinct += u32::from(!is_same);

@@ -213,7 +213,7 @@ fn the_least_key_at_the_first_place_is_given_descending() {
                 if is_flushed {
                     solo.flush().unwrap();
                 }
-                let (mut range, mut found) = (Range::<40>::descending(0, 0, 70), Vec::new());
+                let (mut range, mut found) = (<Range>::descending(0, 0, 70), Vec::new());
                 while let Some(entry) = solo.next_of(&mut range).unwrap() {
                     found.push(entry.code);
                 }
@@ -277,7 +277,7 @@ fn a_code_of_many_units_is_given_whole_descending() {
         solo.flush().unwrap();
         solo.settle().unwrap();
         for (least, greatest, wanted) in [(5, 5, 1000), (0, 5, 1000), (0, 901, 2000)] {
-            let (mut range, mut found) = (Range::<40>::descending(0, least, greatest), Vec::new());
+            let (mut range, mut found) = (<Range>::descending(0, least, greatest), Vec::new());
             while let Some(entry) = solo.next_of(&mut range).unwrap() {
                 found.push((entry.code, entry.pointer));
             }

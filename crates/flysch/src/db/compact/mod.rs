@@ -103,6 +103,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Do a step; false where there is nothing to move, or no more before the next record. Cost:
     /// some 25 reads, or a program and a read for each cell or two of the rows that are moved.
+    #[inline(never)]
     pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         if self.media.spans.as_slice().len() >= SPANS_LAST {
@@ -144,6 +145,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
+    #[inline(never)]
     fn begin_victim(&mut self) -> Result<bool, DbError> {
         match self.choose_victim() {
             Some(name) => self.take_victim(name, false),
@@ -152,6 +154,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Begin with the first page of a block, to move its rows or to count them. Cost: one read.
+    #[inline(never)]
     fn take_victim(
         &mut self,
         (space, number): (Space, u32),
@@ -172,6 +175,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Look up the next rows of the victim.
+    #[inline(never)]
     fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
@@ -197,6 +201,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether a row of a victim is to be kept. Cost: a lookup.
+    #[inline(never)]
     fn stays(&mut self, row: &Candidate) -> Result<bool, DbError> {
         let (table, key, pointer) = (row.table, row.key, row.pointer);
         match row.is_last {
@@ -219,6 +224,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// The next rows of a page of the victim. Cost: one read.
+    #[inline(never)]
     fn look_at(&mut self, victim: Victim) -> Result<Look, DbError> {
         let (layout, schema, hash) = (self.media.layout(), self.schema, self.key);
         let Place { page, at } = victim.upto;

@@ -53,6 +53,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Move rows of the window to a page of moved rows: as many as fit the page, or the memory
     /// table.
+    #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
         let Some(mut victim) = self.compaction.victim else { return Ok(false) };
@@ -84,6 +85,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Put together the next page of moved rows in the frame, and go over the window; none where a
     /// row cannot be read.
+    #[inline(never)]
     fn compose(&mut self, victim: &mut Victim, widest: usize) -> Result<Option<Moved>, DbError> {
         let pages = self.media.geometry().pages_per_block;
         let mut moved = Moved { from: victim.from, ..Moved::default() };

@@ -29,6 +29,7 @@ pub(super) struct Survey {
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Begin to look through the next block of rows; false where that was in vain for all of them.
+    #[inline(never)]
     pub(super) fn begin_survey(&mut self) -> Result<bool, DbError> {
         let count = self.media.table.len();
         if self.media.free_count() >= self.wanted_free() {
@@ -54,6 +55,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Look some rows up, and count those that are there. Cost: as a step of compaction that looks
     /// rows up.
+    #[inline(never)]
     pub(super) fn survey(&mut self, victim: Victim) -> Result<bool, DbError> {
         if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
             self.end_survey(&victim);
