@@ -176,6 +176,16 @@ fn a_commit_on_a_nearly_full_device_finds_a_leb_for_the_index() {
     replay(FASTMAP, "3002760+93+75/0.13.0.3,1.6.0.2");
 }
 
+/// A regression. Each mount after a cut gave up the rest of the LEBs that the journal was in. On a
+/// nearly full device no space was left to remove a name. Linux goes on in them.
+#[test]
+fn a_recovery_goes_on_in_the_lebs_of_the_journal() {
+    replay(LZO, "9001353+75+75/0.6.0.0,1.0.0.10,2.8.0.11");
+    replay(LZO, "9002070+74+75/0.0.0.2,1.3.0.11,2.10.0.5");
+    replay(LZO, "3001981+46+75/0.0.0.4,1.12.0.11");
+    replay(LZO, "7000906+94+75/0.8.0.3,1.11.0.1,2.6.0.10,3.5.0.2");
+}
+
 /// A block that was erased already was erased again, and that was cut. Its EC header was intact, so
 /// that it was taken to be free, as in Linux: what was synced there was lost.
 #[test]
