@@ -183,8 +183,8 @@ impl Ubi {
         Ok(peb)
     }
 
-    /// Take a free PEB. As long as there is none, the jobs of the thread are done here. None of them
-    /// moves the LEB that the PEB is for: a move needs a free PEB, too.
+    /// Take a free PEB. As long as there is none, the jobs of the thread are done here. None of
+    /// them moves the LEB that the PEB is for: a move needs a free PEB, too.
     fn choose_free(&mut self) -> Result<u32, UbiError> {
         while self.wear.free_count() == 0 {
             if !self.has_work() {

@@ -49,8 +49,8 @@ pub(crate) const KINDS: [Kind; 8] = [
 /// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
 const COPIES_MAX: u64 = 512;
 
-/// Bytes of the summaries of blocks that YAFFS2's collector has begun to empty. A block that is being
-/// collected has lost its summary, which a scan sees again.
+/// Bytes of the summaries of blocks that YAFFS2's collector has begun to empty. A block that is
+/// being collected has lost its summary, which a scan sees again.
 const SUMMARIES_MAX: u64 = 3 * 2048;
 
 /// In this time a file system clears away what was removed, nanoseconds.
@@ -78,7 +78,8 @@ impl Kind {
         }
     }
 
-    /// Whether a session that knows of `known` free bytes agrees with a mount that counts `counted`.
+    /// Whether a session that knows of `known` free bytes agrees with a mount that counts
+    /// `counted`.
     pub(crate) fn is_same_space(self, known: u64, counted: u64) -> bool {
         match self {
             // Of JFFS2's data that was replaced in part, the collector of a mount may drop more.

@@ -181,9 +181,9 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
     }
 }
 
-/// Whether a device may say that it does not go on, because it has come to the end of its life: more
-/// of its blocks have failed than the stack keeps in reserve. YAFFS2 and JFFS2 say then that there
-/// is no space. UBI and a card have as many LEBs or sectors as before, and never do.
+/// Whether a device may say that it does not go on, because it has come to the end of its life:
+/// more of its blocks have failed than the stack keeps in reserve. YAFFS2 and JFFS2 say then that
+/// there is no space. UBI and a card have as many LEBs or sectors as before, and never do.
 fn is_worn_out(machine: &Machine, why: &str) -> bool {
     let spares = match machine.kind {
         Kind::Yaffs2 => YAFFS2_RESERVE,

@@ -201,8 +201,8 @@ fn an_attach_believes_a_block_that_was_erased_in_part() {
     assert!(found.is_some(), "no attach believed a block that was erased in part");
 }
 
-/// Of a directory that was made just before a cut the inode was lost, and its own name and one in it
-/// were kept. The latter made an inode without nodes of it, which cannot be read, as in Linux.
+/// Of a directory that was made just before a cut the inode was lost, and its own name and one in
+/// it were kept. The latter made an inode without nodes of it, which cannot be read, as in Linux.
 #[test]
 fn a_name_may_outlive_its_inode() {
     let mut tally = Tally::default();
@@ -210,9 +210,9 @@ fn a_name_may_outlive_its_inode() {
     assert_eq!((verdict(&script, &mut tally), tally.orphaned), (Ok(()), 1));
 }
 
-/// A regression. A rename over a file was cut on a nearly full device. The mount had no room to write
-/// that the other file is gone, and the collector copied the new name without saying so. The next
-/// mount found the name twice.
+/// A regression. A rename over a file was cut on a nearly full device. The mount had no room to
+/// write that the other file is gone, and the collector copied the new name without saying so. The
+/// next mount found the name twice.
 #[test]
 fn a_file_that_was_replaced_stays_gone_where_space_is_short() {
     replay(Kind::Yaffs2, "11002180+134+92/0.1.0.3,1.2.2.10");
