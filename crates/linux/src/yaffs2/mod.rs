@@ -12,14 +12,13 @@
 //! ```
 //!
 //! The model follows the code of 2009 or of today ([`Profile`]) and is written from the project's
-//! notes on the Linux stack. It is safer than that code in four places. None of them matters in a
+//! notes on the Linux stack. It is safer than that code in three places. None of them matters in a
 //! run without a power cut:
 //!
 //! * A scan reads the last chunk of each block that does not end with a summary. If its data is
 //!   damaged, its tags are not used.
 //! * A block with a blank chunk before a used one is taken as half erased.
 //! * A block that a scan finds blank is erased again before use, unless all blocks are blank.
-//! * A header that the collector copies goes on to shadow an object that is not gone yet.
 //!
 //! Invariants:
 //! 1. If several chunks claim the same place in an object, the newest is valid: the one in the

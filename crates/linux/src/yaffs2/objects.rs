@@ -30,9 +30,6 @@ pub(super) struct Object {
     pub is_loaded: bool,
     /// Whether the header on flash is out of date.
     pub is_dirty: bool,
-    /// Whether another object has taken its name by a rename, and perhaps only that object's header
-    /// says so on flash.
-    pub is_shadowed: bool,
     pub mode: u32,
     pub mtime: u32,
     pub size: u64,

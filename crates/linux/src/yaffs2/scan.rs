@@ -242,10 +242,6 @@ impl Yaffs2 {
     fn end_nameless(&mut self) -> Result<(), FsError> {
         let mut nameless = self.objects.children(UNLINKED);
         nameless.extend(self.objects.children(DELETED));
-        // Perhaps only a header that shadows the object says that it has no name.
-        for &id in &nameless {
-            self.objects.object_mut(id).is_shadowed = true;
-        }
         for id in nameless {
             // If there is no room to record the deletion, the object stays until there is.
             if self.end_object(id) == Err(FsError::PowerLost) {

@@ -210,14 +210,6 @@ fn a_name_may_outlive_its_inode() {
     assert_eq!((verdict(&script, &mut tally), tally.orphaned), (Ok(()), 1));
 }
 
-/// A regression. A rename over a file was cut on a nearly full device. The mount had no room to
-/// write that the other file is gone, and the collector copied the new name without saying so. The
-/// next mount found the name twice.
-#[test]
-fn a_file_that_was_replaced_stays_gone_where_space_is_short() {
-    replay(Kind::Yaffs2, "11002180+134+92/0.1.0.3,1.2.2.10");
-}
-
 /// A regression. A file without a name was open and grew. Its inode was written before its data,
 /// which removed it, and the data was in no file.
 #[test]
