@@ -3,19 +3,26 @@
 //! A block without a language holds commands if its first line begins with `flysch` or `$ flysch`.
 //! In the second form, lines without a `$` are what the command above them prints. A block that
 //! follows a block of commands holds what all of them print. A block of Python is the program
-//! `app.py` from there on.
+//! `app.py` from there on; without one, it is the program of `your-program.md`.
 
 use super::{Session, Step};
 use crate::{Outcome, shell};
 use std::fs;
 use std::path::PathBuf;
 
+/// The document with the program that other documents run.
+const PROGRAM: &str = include_str!("../../../docs/your-program.md");
+/// Documents whose commands a test of the command line runs.
+const TESTED: [&str; 5] = ["start.md", "choosing.md", "life.md", "your-chip.md", "papers.md"];
+
 /// The examples of all documents, a session for each document.
 pub(super) fn sessions() -> Outcome<Vec<Session>> {
     let mut paths = vec![shell::root().join("README.md")];
     for entry in fs::read_dir(shell::root().join("docs"))? {
         let path = entry?.path();
-        paths.extend(path.extension().is_some_and(|it| it == "md").then_some(path));
+        let is_tested = TESTED.iter().any(|name| path.ends_with(name));
+        let is_text = path.extension().is_some_and(|it| it == "md");
+        paths.extend((is_text && !is_tested).then_some(path));
     }
     paths.sort();
     let sessions: Outcome<Vec<Session>> = paths.into_iter().map(session).collect();
@@ -43,6 +50,12 @@ fn steps_of(text: &str) -> Vec<Step> {
             last.shown.extend(lines.iter().map(|&line| line.to_owned()));
         }
         follows_commands = is_commands;
+    }
+    let is_shown = steps.iter().any(|step| !step.shown.is_empty());
+    if is_shown && steps.iter().all(|step| !step.line.starts_with("cat ")) {
+        let program = blocks(PROGRAM).into_iter().find(|(language, _)| *language == "python");
+        let program = program.expect("the document shows a program");
+        steps.insert(0, writing("app.py", &program.1));
     }
     let is_used = steps.iter().any(|step| step.line.starts_with("flysch "));
     if is_used { steps } else { Vec::new() }
@@ -104,5 +117,6 @@ mod tests {
         let wanted = vec![program, step("flysch a", &["x"]), step("sh b", &["y"])];
         assert_eq!(steps_of(text), wanted);
         assert_eq!(steps_of("```python\nprint()\n```\n"), []);
+        assert_eq!(steps_of("```\n$ flysch a\nx\n```\n").len(), 2, "the program comes first");
     }
 }

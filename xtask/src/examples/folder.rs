@@ -16,12 +16,13 @@ const TEXTS: [(&str, &str); 7] = [
     ("app", include_str!("files/app.sh")),
     ("server", include_str!("files/app.sh")),
     ("tests", include_str!("files/app.sh")),
-    ("files/numbers", "1\n2\n3\n"),
+    ("files/program.rs", include_str!("folder.rs")),
 ];
 /// Programs among them.
 const PROGRAMS: [&str; 3] = ["app", "server", "tests"];
 /// Lines for the shell that make the other files.
-const LINES: [&str; 9] = [
+const LINES: [&str; 10] = [
+    "head -c 3000000 /dev/urandom > files/random",
     "flysch bench update --requests 60 --fill 100 --trace run.trace",
     "flysch trace run.trace export --to flashmon-log --out flashmon_log",
     "flysch record --to app.rec -- python3 app.py",

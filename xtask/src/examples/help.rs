@@ -15,12 +15,14 @@ pub(super) fn sessions(flysch: &Path) -> Outcome<Vec<Session>> {
             waiting.push([words.as_slice(), &[below]].concat());
         }
         let place = [&["flysch".to_owned()], words.as_slice()].concat().join(" ");
+        let mut steps = Vec::new();
         for line in examples_of(&help) {
-            if !sessions.iter().any(|known| known.steps[0].line == line) {
-                let steps = vec![Step { line, shown: Vec::new() }];
-                sessions.push(Session { place: format!("{place} --help"), steps });
+            let mut known = sessions.iter().flat_map(|session| &session.steps);
+            if known.all(|step| step.line != line) {
+                steps.push(Step { line, shown: Vec::new() });
             }
         }
+        sessions.push(Session { place: format!("{place} --help"), steps });
     }
     Ok(sessions)
 }
@@ -34,23 +36,23 @@ fn commands_of(help: &str) -> Vec<String> {
     first.filter(|&name| name != "help").map(str::to_owned).collect()
 }
 
-/// The lines of an example. A line that is indented further goes on with the one before it.
+/// The examples of a help text. A line that does not begin with `flysch` goes on with the one
+/// before it, as help is wrapped to the width of the terminal.
 fn examples_of(help: &str) -> Vec<String> {
-    let mut examples: Vec<(usize, String)> = Vec::new();
+    let mut examples: Vec<String> = Vec::new();
     let mut goes_on = false;
-    for line in help.lines() {
-        let text = line.trim();
-        let indent = line.len() - line.trim_start().len();
-        let last = examples.last_mut().filter(|(outer, _)| goes_on && indent > *outer);
-        match last {
-            Some((_, example)) if !text.is_empty() => *example = format!("{example} {text}"),
-            _ => {
-                goes_on = indent > 0 && text.starts_with("flysch ") && !text.contains(['<', '[']);
-                examples.extend(goes_on.then(|| (indent, text.to_owned())));
-            }
+    for line in help.lines().map(str::trim) {
+        if line.starts_with("flysch ") && !line.contains(['<', '[']) {
+            examples.push(line.to_owned());
+            goes_on = true;
+            continue;
+        }
+        goes_on &= !line.is_empty();
+        if let Some(last) = examples.last_mut().filter(|_| goes_on) {
+            *last = format!("{last} {line}");
         }
     }
-    examples.into_iter().map(|(_, example)| example).collect()
+    examples
 }
 
 #[cfg(test)]
@@ -68,7 +70,7 @@ Commands:
 Examples:
   flysch part list
   flysch part new x
-      --out x.toml
+  --out x.toml
 ";
 
     #[test]
