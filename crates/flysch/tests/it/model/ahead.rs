@@ -258,6 +258,10 @@ impl Engine {
         done?;
         self.is_clean = false;
         self.recorded();
+        let is_root = self.built.has_base && self.log_page == self.table_parts();
+        if is_root && !self.is(Broken::RestsOnRoot) {
+            self.begin_tail();
+        }
         Ok(())
     }
 
@@ -330,6 +334,13 @@ impl Engine {
         Err(Stop::Breach("no root block is left"))
     }
 
+    /// The record behind a root has no other before it in its block: it has the whole tail.
+    pub(crate) fn begin_tail(&mut self) {
+        if self.is_built() {
+            self.tail_base = None;
+        }
+    }
+
     /// Go on in the next block that is named, with a copy of the last state; false where there is
     /// none.
     pub(crate) fn wake_ahead(&mut self) -> Done<bool> {
@@ -364,7 +375,9 @@ impl Engine {
             while is_last(self) && !self.is(Broken::StopsInLast) {
                 self.step_log()?;
             }
-            self.closing = Some(StopPage);
+            // A name page that failed may be seen by the next mount, and not by the one after it.
+            let is_told = !self.is_cornered() || self.is(Broken::StopsBehindFailedName);
+            self.closing = is_told.then_some(StopPage);
             let outcome = self.write_record(false);
             self.closing = None;
             outcome?;

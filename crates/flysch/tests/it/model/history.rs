@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) is_storm: bool,
     /// Snapshots are let go a third as often.
     pub(crate) holds: bool,
+    /// Nothing fails but one root block.
+    pub(crate) fails_root: bool,
 }
 
 impl Plan {
@@ -47,6 +49,19 @@ impl Plan {
         let mut plan = Self::roots(seed, broken);
         plan.config.roots = RootRules::Built;
         plan.fail_one_in = 12;
+        plan
+    }
+
+    /// A plan by the rules that are built, of a root block whose programs fail, and lists of one
+    /// block, each of which takes a name page.
+    pub(crate) fn doubtful_names(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::roots(seed, broken);
+        plan.config.roots = RootRules::Built;
+        plan.config.list_len = 1;
+        plan.config.checkpoint_parts = if seed.is_multiple_of(4) { PAGES - 2 } else { 1 };
+        plan.fail_one_in = 6;
+        plan.fails_root = true;
+        plan.life_len = 60;
         plan
     }
 
@@ -134,7 +149,19 @@ impl Plan {
         let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
         let lives = if is_storm { 24 } else { 10 };
         let holds = false;
-        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm, holds }
+        let fails_root = false;
+        Self {
+            config,
+            seed,
+            lives,
+            key_count,
+            life_len,
+            fail_one_in,
+            factory_bad,
+            is_storm,
+            holds,
+            fails_root,
+        }
     }
 }
 
@@ -200,7 +227,11 @@ impl History {
         history.engine.device.fails_left = 4;
         let first = usize::from(plan.config.broken != Some(Broken::TwoRoots));
         let sturdy = &history.engine.root_blocks[first..];
-        history.engine.device.sturdy = sturdy.iter().fold(0, |bits, block| bits | 1 << block);
+        history.engine.device.sturdy = if plan.fails_root {
+            !(1 << history.engine.root_blocks[0])
+        } else {
+            sturdy.iter().fold(0, |bits, block| bits | 1 << block)
+        };
         Ok(history)
     }
 

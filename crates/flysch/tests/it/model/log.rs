@@ -303,6 +303,7 @@ impl Engine {
         self.write_mount_root(views, list)?;
         (self.list_at, self.log_page, self.is_clean) = (0, 0, false);
         if self.is_built() {
+            self.begin_tail();
             self.begin_block()?;
         }
         self.follow_flash();

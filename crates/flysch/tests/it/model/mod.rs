@@ -48,6 +48,7 @@ fn no_history_breaks_the_protocol() {
             6 => Plan::calm(seed, None),
             other if other % 8 == 3 => Plan::roots(seed, None),
             2 | 10 | 18 => Plan::ahead(seed, None),
+            26 => Plan::doubtful_names(seed, None),
             other if other % 8 == 7 => Plan::built_roots(seed, None),
             _ => Plan::new(seed, None),
         };

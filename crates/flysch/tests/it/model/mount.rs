@@ -10,7 +10,7 @@ use super::root::View;
 use super::rows::SUMMARY;
 use super::state::{
     COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, RING, Record, Row, Slot, Table,
-    TablePart, WRITTEN, YOUNG, set_slot, space_of,
+    TablePart, TailPart, WRITTEN, YOUNG, set_slot, space_of,
 };
 use super::switches::Broken;
 
@@ -227,6 +227,7 @@ impl Engine {
             has_state: true,
         };
         self.tail_base = Some(self.tails[HOT].rows.len());
+        self.begin_tail();
         self.is_moved = false;
         self.write_mount_root(views, list)?;
         self.list_at = 0;
@@ -266,7 +267,7 @@ impl Engine {
         for (index, list) in view.lists.iter().enumerate().rev() {
             for at in (0..list.len).rev() {
                 if found.is_none() {
-                    found = self.read_block(root, *list, at, index == 0);
+                    found = self.read_block(root, *list, at, index == 0)?;
                 }
             }
         }
@@ -282,7 +283,7 @@ impl Engine {
         let mut next = None;
         for list in lists {
             for at in (0..list.len).rev() {
-                if let Some(mut log) = self.read_block(root, list, at, true) {
+                if let Some(mut log) = self.read_block(root, list, at, true)? {
                     log.next = next;
                     self.follow_nvram(&mut log);
                     return Ok(log);
@@ -305,19 +306,27 @@ impl Engine {
         list: List,
         at: u8,
         is_own: bool,
-    ) -> Option<Log> {
+    ) -> Done<Option<Log>> {
         let block = list.blocks[usize::from(at)];
         let id = list.id + u64::from(at);
-        let (first, mut page) = self.read_record(block, id, self.table_parts())?;
+        let Some((first, mut page)) = self.read_record(block, id, self.table_parts()) else {
+            return Ok(None);
+        };
+        if self.is_built() && matches!(first.1.tail, TailPart::Added(..)) {
+            return Err(Stop::Breach("a record rests on one that is not in its block"));
+        }
         let mut base = (**root).clone();
         let mut ground = root.table;
         let mut has_base = false;
         match &first.1.table {
             TablePart::Whole(table) => ground = *table,
-            TablePart::Ahead(_) => ground = self.read_table_parts(block, id)?,
+            TablePart::Ahead(_) => match self.read_table_parts(block, id) {
+                Some(table) => ground = table,
+                None => return Ok(None),
+            },
             TablePart::Changes(_) if self.is_built() && root.has_state => has_base = true,
             TablePart::Changes(_) if is_own && at == 0 => {}
-            TablePart::Changes(_) => return None,
+            TablePart::Changes(_) => return Ok(None),
         }
         Self::apply(&mut base, &ground, &first.1);
         base.seq = first.0;
@@ -340,7 +349,17 @@ impl Engine {
             (self.is(Broken::OneStopPage) || self.config.roots == RootRules::Built) && stops;
         let nvram = (0, 0);
         let next = None;
-        Some(Log { last: base, ground, list, list_at: at, page, is_stopped, has_base, next, nvram })
+        Ok(Some(Log {
+            last: base,
+            ground,
+            list,
+            list_at: at,
+            page,
+            is_stopped,
+            has_base,
+            next,
+            nvram,
+        }))
     }
 
     /// A whole record at a page of a log block, and the page behind it.

@@ -123,6 +123,10 @@ pub(crate) enum Broken {
     LastNameOnly,
     /// A record that begins the last block of a list may say that the database was closed.
     StopsInLast,
+    /// A stop is told though a name page failed and no root may take the place of its root.
+    StopsBehindFailedName,
+    /// The record behind a root has what was added to the tail that the root has.
+    RestsOnRoot,
     /// A root without a state takes the place of one on which records rest.
     RootLeavesBase,
     /// The first record has what changed since the last page of the table, and not since the first.
@@ -200,6 +204,8 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::CheckpointNotNamed, 1_000, Plan::ahead),
     (Broken::LastNameOnly, 1_000, Plan::ahead),
     (Broken::StopsInLast, 6_000, Plan::built_roots),
+    (Broken::StopsBehindFailedName, 2_000, Plan::doubtful_names),
+    (Broken::RestsOnRoot, 100, Plan::doubtful_names),
     (Broken::RootLeavesBase, 4_000, Plan::ahead),
     (Broken::ChangesFromLastPart, 1_000, Plan::ahead),
 ];
