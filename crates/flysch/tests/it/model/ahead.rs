@@ -218,8 +218,9 @@ impl Engine {
             let count = usize::from(self.config.root_count);
             let cells = self.root_blocks;
             let from = cells.iter().position(|block| *block == self.root.block).unwrap_or(0);
-            for step in 1..count {
-                let block = cells[(from + step) % count];
+            let stay = (1..=count).map(|step| cells[(from + step) % count]);
+            let others = self.move_targets().into_iter().chain(stay);
+            for block in others.filter(|block| *block != self.root.block).collect::<Vec<_>>() {
                 if self.device.erase_unless_marked(block).map_or_else(not_bad, |()| Ok(true))? {
                     self.built.root_next = Some((block, self.top_epoch() + 1, false));
                     return Ok(());
@@ -313,8 +314,9 @@ impl Engine {
         self.seq += 1;
         self.recorded();
         self.last.list = list;
-        for at in 0..usize::from(self.config.root_count) {
-            let block = self.root_blocks[at];
+        let mut blocks = self.move_targets();
+        blocks.extend(&self.root_blocks[..usize::from(self.config.root_count)]);
+        for block in blocks {
             if block == self.root.block || self.device.is_marked(block) {
                 continue;
             }
