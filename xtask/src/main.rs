@@ -1,5 +1,5 @@
-//! The commands for developers: `cargo xtask ci`, `campaign`, `coverage`, `docs`, `examples`, `fuzz`,
-//! `plant`, `results`, `size` and `vm-test`.
+//! The commands for developers: `cargo xtask ci`, `campaign`, `coverage`, `docs`, `examples`,
+//! `fuzz`, `plant`, `results`, `size` and `vm-test`.
 //!
 //! 1. If a command fails, it names the stage that failed and exits with 1. If it was mistyped, it
 //!    prints one line and exits with 2.

@@ -32,14 +32,15 @@ fn steps_of(text: &str) -> Vec<Step> {
     let mut follows_commands = false;
     for (language, lines) in blocks(text) {
         let is_commands = language.is_empty() && is_command(lines[0]);
-        match language {
-            "python" => steps.push(writing("app.py", &lines)),
-            "" if is_commands => lines.iter().for_each(|line| take(line, &mut steps)),
-            "" if follows_commands => {
-                let last = steps.last_mut().expect("a command stands above");
-                last.shown.extend(lines.iter().map(|&line| line.to_owned()));
+        if language == "python" {
+            steps.push(writing("app.py", &lines));
+        } else if is_commands {
+            for line in lines {
+                take(line, &mut steps);
             }
-            _ => {}
+        } else if language.is_empty() && follows_commands {
+            let last = steps.last_mut().expect("a command stands above");
+            last.shown.extend(lines.iter().map(|&line| line.to_owned()));
         }
         follows_commands = is_commands;
     }

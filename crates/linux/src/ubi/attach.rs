@@ -88,7 +88,6 @@ impl Ubi {
             sequence: 0,
             wear,
             jobs: VecDeque::new(),
-            locked: None,
             threshold,
         }
     }

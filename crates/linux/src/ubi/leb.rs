@@ -143,19 +143,6 @@ impl Ubi {
         data: &[u8],
     ) -> Result<(), UbiError> {
         let _scope = self.recorder.scope("ubi_map");
-        self.locked = Some((volume, lnum));
-        let mapped = self.map_to_free(volume, lnum, copied, data);
-        self.locked = None;
-        mapped
-    }
-
-    fn map_to_free(
-        &mut self,
-        volume: u32,
-        lnum: u32,
-        copied: Option<(u32, u32)>,
-        data: &[u8],
-    ) -> Result<(), UbiError> {
         loop {
             let peb = self.take_free()?;
             self.sequence += 1;
@@ -196,6 +183,8 @@ impl Ubi {
         Ok(peb)
     }
 
+    /// Take a free PEB. As long as there is none, the jobs of the thread are done here. None of
+    /// them moves the LEB that the PEB is for: a move needs a free PEB, too.
     fn choose_free(&mut self) -> Result<u32, UbiError> {
         while self.wear.free_count() == 0 {
             if !self.has_work() {

@@ -181,9 +181,6 @@ pub struct Ubi {
     sequence: u64,
     wear: Wear,
     jobs: VecDeque<Job>,
-    /// The LEB that gets a new PEB. Wear levelling leaves it alone meanwhile, as the kernel does
-    /// with a LEB that is locked (`leb_write_trylock`).
-    locked: Option<(u32, u32)>,
     threshold: u64,
 }
 

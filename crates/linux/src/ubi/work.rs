@@ -131,11 +131,6 @@ impl Ubi {
                 self.schedule_erase(to, true);
                 self.wear.set_state(from, old_state);
             }
-            Ok(Moved::Busy) => {
-                self.wear.set_state(to, State::Free);
-                self.wear.set_state(from, old_state);
-                return Ok(());
-            }
             Err(error) => return Err(error),
         }
         self.ensure_levelling();
@@ -146,9 +141,6 @@ impl Ubi {
         let mut header = [0; HEADER_SIZE];
         self.mtd.read(self.start(from) + self.layout.vid_offset, &mut header)?;
         let Found::Valid(vid) = VidHeader::parse(&header) else { return Ok(Moved::SourceBad) };
-        if self.locked == Some((vid.volume, vid.lnum)) {
-            return Ok(Moved::Busy);
-        }
         if self.map.get(&(vid.volume, vid.lnum)) != Some(&from) {
             return Ok(Moved::SourceBad);
         }
@@ -185,8 +177,6 @@ enum Moved {
     /// Not all of the data can be read. The PEB stays as it is, for whoever reads it.
     SourceBad,
     TargetBad,
-    /// The LEB is being written. It is not moved now.
-    Busy,
 }
 
 /// Bytes up to the end of the last page that is not all 0xFF.

@@ -7,11 +7,11 @@ use super::Ubifs;
 use super::fault::Fault;
 use super::format::{
     CsNode, DataNode, DentNode, FLAG_NO_ORPHANS, Group, InodeNode, NodeType, OrphanNode, RefNode,
-    TrunNode, aligned,
+    TrunNode, aligned, pad_bytes,
 };
-use super::inode::Dirt;
 use super::key::Key;
 use super::lpt::Lprops;
+use super::reserve::Bud;
 use super::scan::Scan;
 use super::tnc::Place;
 use super::wbuf::Head;
@@ -29,6 +29,15 @@ struct Reused {
     end: u32,
 }
 
+/// What is known of a LEB of the journal before it is read.
+struct Known {
+    reference: RefNode,
+    /// Whether its head has joined no other LEB to the journal since.
+    is_last: bool,
+    /// Whether a power cut may have torn its end.
+    was_mounted: bool,
+}
+
 impl Ubifs {
     /// Replay the journal that the log refers to.
     pub(super) fn replay(&mut self, was_mounted: bool) -> Result<(), Fault> {
@@ -36,8 +45,10 @@ impl Ubifs {
         let references = self.read_log(was_mounted)?;
         let mut entries = Vec::new();
         let mut reused = Vec::new();
-        for reference in &references {
-            reused.extend(self.read_bud(*reference, was_mounted, &mut entries)?);
+        for (place, &reference) in references.iter().enumerate() {
+            let is_last = references[place + 1..].iter().all(|it| it.head != reference.head);
+            let known = Known { reference, is_last, was_mounted };
+            reused.extend(self.read_bud(&known, &mut entries)?);
         }
         entries.sort_by_key(|entry| entry.sequence);
         self.is_replaying = true;
@@ -111,37 +122,35 @@ impl Ubifs {
         if !sane {
             return Err(damaged);
         }
-        match references.iter_mut().find(|known| known.lnum == reference.lnum) {
-            // The LEB was emptied since, and joined the journal anew.
-            Some(known) if reference.offset == 0 => *known = reference,
-            // A commit under way refers to the LEBs of the journal heads again.
-            Some(_) => {}
-            None => references.push(reference),
+        // A LEB that begins anew was emptied since. Else a commit under way refers to the LEBs of
+        // the journal heads again.
+        if reference.offset == 0 {
+            references.retain(|known| known.lnum != reference.lnum);
+        }
+        if references.iter().all(|known| known.lnum != reference.lnum) {
+            references.push(reference);
         }
         Ok(())
     }
 
-    /// Read the nodes of a LEB of the journal. From here on the LEB has no free space, so that
-    /// nothing is written behind what a power cut has torn.
+    /// Read the nodes of a LEB of the journal. If it is the last of its head, the head goes on
+    /// behind them.
     fn read_bud(
         &mut self,
-        reference: RefNode,
-        was_mounted: bool,
+        known: &Known,
         entries: &mut Vec<Entry>,
     ) -> Result<Option<Reused>, Fault> {
-        let RefNode { lnum, offset, head } = reference;
+        let RefNode { lnum, offset, head } = known.reference;
         let mut scan = Scan::read(&mut self.ubi, lnum, offset)?;
-        let may_be_torn = was_mounted && scan.is_torn_end(self.geometry.page_size);
+        let may_be_torn = known.was_mounted && scan.is_torn_end(self.geometry.page_size);
         if !scan.is_clean && !may_be_torn {
             return Err(Fault::Damaged { lnum, offset: scan.end });
         }
-        if head == Head::Base as u32 {
-            while scan.nodes.last().is_some_and(|(_, header)| header.group == Group::In) {
-                scan.nodes.pop();
-            }
+        if known.was_mounted {
+            self.drop_torn(&mut scan, head);
         }
-        if scan.is_weak {
-            self.refresh(lnum, offset, &scan)?;
+        if scan.is_weak || known.was_mounted && (known.is_last || !scan.is_clean) {
+            self.refresh(&scan)?;
         }
         let mut used = 0;
         for &node in &scan.nodes {
@@ -151,23 +160,61 @@ impl Ubifs {
             let (sequence, bytes) = (node.1.sequence, scan.node(node).to_vec());
             entries.push(Entry { sequence, place, bytes });
         }
+        let end = self.geometry.pages(scan.end);
         let old = self.lprops(lnum)?;
-        let leb_size = self.geometry.leb_size;
-        let is_reused = offset == 0 && old.free != leb_size;
+        let is_reused = offset == 0 && old.free != self.geometry.leb_size;
         let dirty = if offset == 0 { 0 } else { old.dirty };
-        let dirty = (dirty + leb_size - offset - used).min(leb_size);
-        self.set_lprops(lnum, Lprops { free: 0, dirty, index: false, taken: false })?;
-        Ok(is_reused.then_some(Reused { lnum, end: used }))
+        let dirty = (dirty + end - offset - used).min(end);
+        let free = self.geometry.leb_size - end;
+        self.set_lprops(lnum, Lprops { free, dirty, index: false, taken: true })?;
+        self.join_journal(known, end);
+        Ok(is_reused.then_some(Reused { lnum, end }))
     }
 
-    /// Write the valid part of a LEB again, because ECC could not correct all of its pages.
-    fn refresh(&mut self, lnum: u32, offset: u32, scan: &Scan) -> Result<(), Fault> {
-        let mut bytes = vec![0; offset as usize];
-        if offset > 0 {
-            self.ubi.read(lnum, 0, &mut bytes)?;
+    /// Forget the nodes at the end of a LEB that are not whole without what a power cut took: those
+    /// of a group that has no end, and of the collector all in the page that is torn. What the
+    /// collector moved is also where it was before.
+    fn drop_torn(&self, scan: &mut Scan, head: u32) {
+        let page_start = scan.end / self.geometry.page_size * self.geometry.page_size;
+        while let Some(&(offset, header)) = scan.nodes.last() {
+            let is_torn_group = head == Head::Base as u32 && header.group == Group::In;
+            let is_in_torn_page = head == Head::Gc as u32 && scan.end > page_start;
+            if !(is_torn_group || is_in_torn_page) {
+                break;
+            }
+            scan.nodes.pop();
+            scan.end = offset;
+        }
+    }
+
+    /// Let a LEB be part of the journal until the next commit.
+    fn join_journal(&mut self, known: &Known, end: u32) {
+        let RefNode { lnum, offset, head } = known.reference;
+        self.buds.insert(lnum, Bud { start: offset });
+        self.bud_bytes += u64::from(self.geometry.leb_size - offset);
+        if known.is_last {
+            let head = self.head_mut(Head::ALL[head as usize]);
+            (head.lnum, head.offset) = (Some(lnum), end);
+        }
+    }
+
+    /// Write a LEB again up to the end of its nodes. What a power cut left behind them is gone
+    /// then, and what ECC can hardly correct is fresh.
+    fn refresh(&mut self, scan: &Scan) -> Result<(), Fault> {
+        let mut bytes = vec![0; scan.start as usize];
+        if scan.start > 0 {
+            self.ubi.read(scan.lnum, 0, &mut bytes)?;
         }
         bytes.extend(scan.good_bytes());
-        Ok(self.ubi.change(lnum, &bytes)?)
+        if bytes.is_empty() {
+            self.ubi.unmap(scan.lnum);
+            return Ok(());
+        }
+        let used = bytes.len();
+        bytes.resize(self.geometry.pages(scan.end) as usize, 0);
+        let gap = u32::try_from(bytes.len() - used).expect("below a page");
+        bytes[used..].copy_from_slice(&pad_bytes(gap, 0));
+        Ok(self.ubi.change(scan.lnum, &bytes)?)
     }
 
     fn apply(&mut self, entry: &Entry) -> Result<(), Fault> {
@@ -201,15 +248,16 @@ impl Ubifs {
                 }
             }
             debug_assert!(alive <= bud.end);
-            let dirty = self.geometry.leb_size - alive;
             let lprops = self.lprops(bud.lnum)?;
+            let dirty = bud.end - alive;
             self.set_lprops(bud.lnum, Lprops { dirty, ..lprops })?;
         }
         Ok(())
     }
 
     /// Correct files whose data was written but whose inode was still in a write buffer. Such a
-    /// file is as long as its data reaches. If it has no inode at all, its data is removed.
+    /// file is as long as its data reaches. If it has no inode at all, its data is removed. Sizes
+    /// are right before the next commit, after which nothing tells how far such data reached.
     fn fix_sizes(&mut self, entries: &[Entry]) -> Result<(), Fault> {
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
         for entry in entries {
@@ -229,29 +277,30 @@ impl Ubifs {
             if self.find(Key::inode(ino))?.is_none() {
                 self.remove_inode(ino)?;
             } else if self.inode(ino)?.node.size < end {
-                let inode = self.inode(ino)?;
-                inode.node.size = end;
-                inode.dirt = Dirt::Size;
+                self.write_size(ino, end)?;
             }
         }
+        self.inodes.clear();
         Ok(())
     }
 
-    /// Delete the inodes that had no name when power was cut, and write the sizes that were
-    /// corrected.
+    /// Write another size into an inode where it is, without the journal, as `fix_size_in_place`
+    /// does. The LEB is replaced as a whole.
+    fn write_size(&mut self, ino: u32, size: u64) -> Result<(), Fault> {
+        let missing = Fault::Damaged { lnum: self.geometry.main_first, offset: 0 };
+        let Place { lnum, offset, len } = self.find(Key::inode(ino))?.ok_or(missing)?;
+        let mut leb = vec![0; self.geometry.leb_size as usize];
+        self.ubi.read(lnum, 0, &mut leb)?;
+        let damaged = Fault::Damaged { lnum, offset };
+        let node = leb.get_mut(offset as usize..).and_then(|it| it.get_mut(..len as usize));
+        InodeNode::resize(node.ok_or(damaged)?, size).ok_or(damaged)?;
+        let used = leb.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
+        Ok(self.ubi.change(lnum, &leb[..used])?)
+    }
+
+    /// Delete the inodes that had no name when power was cut.
     pub(super) fn delete_orphans(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_delete_orphans");
-        let dirty = self.inodes.iter().filter(|(_, inode)| inode.dirt != Dirt::None);
-        let dirty: Vec<u32> = dirty.map(|(&ino, _)| ino).collect();
-        if !dirty.is_empty() {
-            // These inodes need a reference in the log, but the power cut may have torn the log's
-            // next page.
-            self.recover_head((self.log.head, self.log.offset))?;
-        }
-        for ino in dirty {
-            self.write_dirty_inode(ino)?;
-        }
-        self.inodes.clear();
         if self.master.flags & FLAG_NO_ORPHANS != 0 {
             return Ok(());
         }

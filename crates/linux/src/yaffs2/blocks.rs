@@ -113,6 +113,11 @@ impl Blocks {
         u32::try_from(self.list.len()).expect("made from a 32-bit count")
     }
 
+    /// How many chunks are summaries of blocks.
+    pub(super) fn summary_count(&self) -> usize {
+        self.owners.iter().filter(|&&owner| owner == Owner::Summary).count()
+    }
+
     pub(super) fn owner(&self, chunk: u32) -> Owner {
         self.owners[chunk as usize]
     }

@@ -100,6 +100,13 @@ impl Yaffs2 {
     }
 }
 
+impl Yaffs2 {
+    /// Bytes of the summaries of blocks. They count as used as long as their block is not emptied.
+    pub fn summary_bytes(&self) -> u64 {
+        (self.blocks.summary_count() * self.chunk_size()) as u64
+    }
+}
+
 impl FileSystem for Yaffs2 {
     fn name(&self) -> &'static str {
         "yaffs2"

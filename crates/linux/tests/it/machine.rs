@@ -7,7 +7,7 @@ use flysch_chip::{Chip, Clock, FaultInjector, Part, Recorder, Shared};
 use flysch_linux::block_device::BlockDevice;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::cpu::{Cpu, Speed};
-use flysch_linux::filesystem::FileSystem;
+use flysch_linux::filesystem::{FileSystem, FsError};
 use flysch_linux::ftl::{self, FtlOptions, Mapping};
 use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
@@ -18,6 +18,7 @@ use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_nand::{Geometry, Nand};
 
 use crate::ftl::{COST_BENEFIT, LOG_BLOCK, PAGE_MAP, shape};
+use crate::jffs2::state::remove_all;
 
 /// The file system or translation layer on the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,16 @@ pub(crate) const KINDS: [Kind; 8] = [
     Kind::Ftl(LOG_BLOCK),
 ];
 
+/// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
+const COPIES_MAX: u64 = 512;
+
+/// Bytes of the summaries of blocks that YAFFS2's collector has begun to empty. A block that is
+/// being collected has lost its summary, which a scan sees again.
+const SUMMARIES_MAX: u64 = 3 * 2048;
+
+/// In this time a file system clears away what was removed, nanoseconds.
+const EMPTY_NS: u64 = 60_000_000_000;
+
 /// A chip with power, and the file system on it.
 pub(crate) struct Machine {
     pub(crate) kind: Kind,
@@ -54,6 +65,30 @@ pub(crate) struct Machine {
 }
 
 impl Kind {
+    /// Bytes that may stay of names that are gone.
+    pub(crate) const fn slack(self) -> u64 {
+        match self {
+            // Dirents that delete names.
+            Self::Jffs2 => 512,
+            // The header of the root directory, which a new file system does not have.
+            Self::Yaffs2 => 2048,
+            Self::Ubifs { .. } => 0,
+            // A directory does not shrink.
+            Self::Ftl(_) => 4096,
+        }
+    }
+
+    /// Whether a session that knows of `known` free bytes agrees with a mount that counts
+    /// `counted`.
+    pub(crate) fn is_same_space(self, known: u64, counted: u64) -> bool {
+        match self {
+            // Of JFFS2's data that was replaced in part, the collector of a mount may drop more.
+            Self::Jffs2 => known <= counted + COPIES_MAX,
+            Self::Yaffs2 => (counted..=counted + SUMMARIES_MAX).contains(&known),
+            Self::Ubifs { .. } | Self::Ftl(_) => known == counted,
+        }
+    }
+
     /// A chip that is large enough for the file system and small enough for a quick test.
     pub(crate) fn part(self) -> Part {
         let part = Part::named("nandsim").unwrap();
@@ -124,6 +159,13 @@ impl Machine {
             .map_err(|error| error.to_string())
     }
 
+    /// Mount YAFFS2 by itself.
+    pub(crate) fn mount_yaffs2(&self) -> Result<Yaffs2, String> {
+        let (cpu, options) = (self.cpu.clone(), yaffs2::Options::default());
+        let mounted = Yaffs2::mount(self.partition()?, options, cpu, &self.recorder);
+        mounted.map_err(|error| error.to_string())
+    }
+
     pub(crate) fn mount(&self) -> Result<Vfs, String> {
         let (cpu, recorder) = (self.cpu.clone(), self.recorder.clone());
         let fs: Box<dyn FileSystem> = match self.kind {
@@ -133,11 +175,7 @@ impl Machine {
                 let mounted = Jffs2::mount(self.partition()?, options, cpu, &recorder);
                 Box::new(mounted.map_err(|error| error.to_string())?)
             }
-            Kind::Yaffs2 => {
-                let options = yaffs2::Options::default();
-                let mounted = Yaffs2::mount(self.partition()?, options, cpu, &recorder);
-                Box::new(mounted.map_err(|error| error.to_string())?)
-            }
+            Kind::Yaffs2 => Box::new(self.mount_yaffs2()?),
             Kind::Ubifs { .. } => Box::new(self.mount_ubifs()?),
             Kind::Ftl(mapping) => {
                 let mounted = Plainfs::mount(self.disk(mapping)?, cpu, &recorder);
@@ -145,5 +183,23 @@ impl Machine {
             }
         };
         Ok(Vfs::mount(fs, ReadAheadProfile::C, self.cpu.clone(), self.recorder.clone()))
+    }
+
+    /// Remove all names, and return the free space some time later. The summaries of blocks that
+    /// YAFFS2 has not emptied yet count as free.
+    pub(crate) fn free_once_empty(&self) -> Result<u64, String> {
+        let told = |error: FsError| format!("while all is removed: {error}");
+        let mut vfs = self.mount()?;
+        remove_all(&mut vfs).map_err(told)?;
+        for _ in 0..2 {
+            vfs.sync().map_err(told)?;
+            vfs.sleep(EMPTY_NS);
+        }
+        if self.kind != Kind::Yaffs2 {
+            return Ok(vfs.filesystem().free_bytes().expect("it is counted"));
+        }
+        vfs.unmount().map_err(told)?;
+        let fs = self.mount_yaffs2()?;
+        Ok(fs.free_bytes().expect("it is counted") + fs.summary_bytes())
     }
 }

@@ -10,7 +10,8 @@
 //! ```
 
 use super::{
-    Group, KEY_AT, NodeType, check_node, put_u16, put_u32, put_u64, seal, u16_at, u32_at, u64_at,
+    Group, KEY_AT, NodeType, check_node, parse_header, put_u16, put_u32, put_u64, seal, u16_at,
+    u32_at, u64_at,
 };
 use crate::ubifs::key::Key;
 
@@ -78,6 +79,15 @@ impl InodeNode {
         node.extend(&self.inline);
         seal(&mut node, NodeType::Inode, sequence, group);
         node
+    }
+
+    /// Change the size in the bytes of a node, and nothing else. `None` if they are no inode.
+    pub(in super::super) fn resize(bytes: &mut [u8], size: u64) -> Option<()> {
+        check_node(bytes, NodeType::Inode).filter(|node| node.len() >= INODE_SIZE as usize)?;
+        let header = parse_header(bytes)?;
+        put_u64(bytes, 48, size);
+        seal(bytes, NodeType::Inode, header.sequence, header.group);
+        Some(())
     }
 
     pub(in super::super) fn parse(bytes: &[u8]) -> Option<Self> {

@@ -5,8 +5,7 @@ use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Vfs};
 
 use super::{STACKS, machine, write};
-use crate::jffs2::state::remove_all;
-use crate::machine::{Kind, Machine};
+use crate::machine::Machine;
 
 /// Make a file whose content reaches flash before its name, which is never asked for.
 fn write_early(vfs: &mut Vfs) -> Result<(), FsError> {
@@ -37,28 +36,8 @@ fn work(vfs: &mut Vfs) -> Result<(), FsError> {
     vfs.sync()
 }
 
-/// Free space once all names are gone.
 fn emptied(machine: &Machine, case: &str) -> u64 {
-    let mut vfs = machine.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
-    remove_all(&mut vfs).unwrap_or_else(|error| panic!("{case}: {error}"));
-    for _ in 0..2 {
-        vfs.sync().unwrap();
-        vfs.sleep(60_000_000_000);
-    }
-    vfs.filesystem().free_bytes().unwrap()
-}
-
-/// What may stay of names that are gone.
-fn slack(kind: Kind) -> u64 {
-    match kind {
-        // Dirents that delete names.
-        Kind::Jffs2 => 512,
-        // Summaries of blocks that the collector has not emptied yet.
-        Kind::Yaffs2 => 24 * 2048,
-        Kind::Ubifs { .. } => 0,
-        // A directory does not shrink.
-        Kind::Ftl(_) => 4096,
-    }
+    machine.free_once_empty().unwrap_or_else(|error| panic!("{case}: {error}"))
 }
 
 #[test]
@@ -81,7 +60,7 @@ fn nothing_that_was_cut_takes_space_for_ever() {
                 machine.device.borrow_mut().power_up();
                 machine.device.borrow_mut().arm(FaultPlan::default());
                 let free = emptied(&machine, &case);
-                assert!(free <= new && free + slack(kind) >= new, "{case}: {free}, new {new}");
+                assert!(free <= new && free + kind.slack() >= new, "{case}: {free}, new {new}");
             }
         }
     }

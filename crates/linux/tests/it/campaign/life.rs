@@ -15,23 +15,20 @@ use super::script::{Life, MODES, Mode, Script};
 use crate::jffs2::admit::History;
 use crate::jffs2::operation::{Mix, Operation, User};
 use crate::jffs2::power_cut::adopt;
-use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged, remove_all};
+use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged};
 use crate::machine::{FASTMAP, Kind, Machine};
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 /// How long the background tasks get after a mount, nanoseconds.
 const SETTLE_NS: u64 = 3_000_000_000;
 
-/// In this time a file system clears away what was removed, nanoseconds.
-const EMPTY_NS: u64 = 60_000_000_000;
 /// Bytes that are written at once of a file that fills the device.
 const PIECE: usize = 4 * 4096;
 
-/// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
-const COPIES_MAX: u64 = 512;
-
-/// Bytes of the summaries of blocks that YAFFS2's collector has begun to empty.
-const SUMMARIES_MAX: u64 = 3 * 2048;
+/// Blocks that YAFFS2 keeps empty for its collector (`n_reserved_blocks`).
+const YAFFS2_RESERVE: usize = 5;
+/// The translation layer keeps three blocks free, and stops where all of them fail.
+const FTL_SPARES: usize = 2;
 
 /// What the scripts did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +42,8 @@ pub(super) struct Tally {
     pub(super) worn: u64,
     /// Devices that lost data on a block which an erase had reached in part.
     pub(super) half_erased: u64,
+    /// JFFS2 devices on which a name outlived its inode.
+    pub(super) orphaned: u64,
 }
 
 impl Tally {
@@ -56,20 +55,22 @@ impl Tally {
         self.commits += other.commits;
         self.worn += other.worn;
         self.half_erased += other.half_erased;
+        self.orphaned += other.orphaned;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cuts, nested, calls, full, commits, worn, half_erased } = self;
+        let Self { cuts, nested, calls, full, commits, worn, half_erased, orphaned } = self;
         write!(
             f,
             "{cuts} cuts, {nested} of them of mounts, {calls} calls, {full} on a full device, "
         )?;
         write!(
             f,
-            "{commits} commits, {worn} devices worn out, {half_erased} on a block half erased"
-        )
+            "{commits} commits, {worn} devices worn out, {half_erased} on a block half erased, "
+        )?;
+        write!(f, "{orphaned} with a name without an inode")
     }
 }
 
@@ -116,9 +117,15 @@ pub(super) fn mounted(machine: &Machine) -> Result<Vfs, String> {
 
 /// The names and contents that users wrote.
 fn read_users(vfs: &mut Vfs) -> Result<Names, String> {
+    let (found, damage) = read_what_can_be(vfs)?;
+    damage.map_or(Ok(found), |damage| Err(told(damage)))
+}
+
+/// What users wrote, as far as it can be read, and the last damage that was met.
+fn read_what_can_be(vfs: &mut Vfs) -> Result<(Names, Option<FsError>), String> {
     let (mut found, damage) = read_undamaged(vfs).map_err(told)?;
     found.retain(|name, _| !name.starts_with("lost+found"));
-    damage.map_or(Ok(found), |damage| Err(told(damage)))
+    Ok((found, damage))
 }
 
 /// The plan of a life, or of a mount after it.
@@ -159,8 +166,7 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
     let has = |mode: Mode| script.lives.iter().any(|life| MODES[life.mode] == mode);
     let is_over = |why: &str| {
         let lacks_spares = has(Mode::Failing) && why.ends_with("are needed");
-        let is_full = why.ends_with(&FsError::NoSpace.to_string());
-        has(Mode::Worn) && (why.contains(STOPPED) || is_full) || lacks_spares
+        lacks_spares || has(Mode::Worn) && is_worn_out(&machine, why)
     };
     match outcome {
         Err(why) if is_over(&why) => {
@@ -173,6 +179,25 @@ pub(super) fn play(script: &Script, tally: &mut Tally) -> Result<(), String> {
         }
         other => other,
     }
+}
+
+/// Whether a device may say that it does not go on, because it has come to the end of its life:
+/// more of its blocks have failed than the stack keeps in reserve. YAFFS2 and JFFS2 say then that
+/// there is no space. UBI and a card have as many LEBs or sectors as before, and never do.
+fn is_worn_out(machine: &Machine, why: &str) -> bool {
+    let spares = match machine.kind {
+        Kind::Yaffs2 => YAFFS2_RESERVE,
+        Kind::Ftl(_) => FTL_SPARES,
+        // JFFS2 has no reserve. That of UBI, 2 % of the chip, are the blocks that its maker marked.
+        Kind::Jffs2 | Kind::Ubifs { .. } => 0,
+    };
+    let is_full = why.ends_with(&FsError::NoSpace.to_string());
+    let says = if is_full {
+        matches!(machine.kind, Kind::Yaffs2 | Kind::Jffs2)
+    } else {
+        why.contains(STOPPED)
+    };
+    says && machine.device.borrow().failures().len() > spares
 }
 
 /// Whether UBI with fastmaps has used a block that was erased in part, as in Linux.
@@ -196,9 +221,12 @@ fn play_files(script: &Script, machine: &Machine, tally: &mut Tally) -> Result<(
             let calls: Vec<String> = history.operations.iter().map(short).collect();
             println!("life {}, cut in call {under_way}:\n  {}", life.number, calls.join("\n  "));
         }
-        let found = recover(machine, life, &mut prng, tally, &mut read_users)?;
+        let (found, damage) = recover(machine, life, &mut prng, tally, &mut read_what_can_be)?;
         if let Some(why) = refuse(script.kind, &history, &found, under_way) {
             return Err(format!("life {}, call {under_way}: {why}", life.number));
+        }
+        if let Some(damage) = damage {
+            return lose_name(script.kind, damage, tally);
         }
         // Where pages read otherwise each time, no two mounts need count the same.
         let fickle = [Mode::Ends(Ending::Unsteady), Mode::Ends(Ending::Fading)];
@@ -211,21 +239,23 @@ fn play_files(script: &Script, machine: &Machine, tally: &mut Tally) -> Result<(
     Ok(())
 }
 
+/// A cut may take the inode of a name that was not synced, and leave the name. Reading it is an
+/// error then, for JFFS2 as for Linux: `jffs2_do_read_inode_internal` in `readinode.c` finds
+/// no node. The name cannot be used again, which ends the script.
+fn lose_name(kind: Kind, damage: FsError, tally: &mut Tally) -> Result<(), String> {
+    if kind != Kind::Jffs2 {
+        return Err(told(damage));
+    }
+    tally.orphaned += 1;
+    Ok(())
+}
+
 /// Once all names are gone, a file system that had such a life is as empty as a new one: nothing
 /// that a cut left takes space for ever.
 fn compare_emptied(machine: &Machine, new: (u64, u64)) -> Result<(), String> {
     let (free, bad_size) = empty_space(machine)?;
-    let slack = match machine.kind {
-        // Dirents that delete names.
-        Kind::Jffs2 => 512,
-        // Summaries of blocks that the collector has not emptied yet: one in each.
-        Kind::Yaffs2 => 48 * 2048,
-        Kind::Ubifs { .. } => 0,
-        // A directory does not shrink.
-        Kind::Ftl(_) => 4096,
-    };
     let lost = new.0.saturating_sub(free);
-    if lost > slack + bad_size - new.1 {
+    if lost > machine.kind.slack() + bad_size - new.1 {
         return Err(format!("{lost} bytes are not free although no file is left"));
     }
     if free > new.0 { Err(format!("{free} bytes are free, of {}", new.0)) } else { Ok(()) }
@@ -234,16 +264,11 @@ fn compare_emptied(machine: &Machine, new: (u64, u64)) -> Result<(), String> {
 /// Free space once all names are gone, and the bytes of bad blocks.
 fn empty_space(machine: &Machine) -> Result<(u64, u64), String> {
     let machine = machine.fork();
-    let mut vfs = machine.mount()?;
-    remove_all(&mut vfs).map_err(|error| format!("while all is removed: {error}"))?;
-    for _ in 0..2 {
-        vfs.sync().map_err(told)?;
-        vfs.sleep(EMPTY_NS);
-    }
+    let free = machine.free_once_empty()?;
     let device = machine.device.borrow();
     let bad = u64::from(device.chip().wear().bad_block_count);
     let block_size = u64::from(device.chip().part().geometry.block_size());
-    Ok((vfs.filesystem().free_bytes().expect("it is counted"), bad * block_size))
+    Ok((free, bad * block_size))
 }
 
 /// Use the new file system for some time.
@@ -475,13 +500,7 @@ fn equal_space(machine: &Machine, vfs: &Vfs) -> Result<(), String> {
         fresh.sleep(SETTLE_NS);
     }
     let counted = fresh.filesystem().free_bytes().expect("it is counted");
-    let is_same = match machine.kind {
-        Kind::Jffs2 => known <= counted + COPIES_MAX,
-        // A block that is being collected has lost its summary, which a scan sees again.
-        Kind::Yaffs2 => (counted..=counted + SUMMARIES_MAX).contains(&known),
-        Kind::Ubifs { .. } | Kind::Ftl(_) => known == counted,
-    };
-    if is_same {
+    if machine.kind.is_same_space(known, counted) {
         return Ok(());
     }
     Err(format!("{known} bytes are free, a fresh mount says {counted}"))

@@ -22,6 +22,7 @@ use super::admit::History;
 use super::operation::{Mix, Operation, User};
 use super::state::{Names, State, difference, inodes, read_all, read_undamaged};
 use super::{Bench, patience, small_part};
+use crate::machine::Kind;
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 
@@ -244,8 +245,23 @@ impl Session<'_> {
         if let Some(seen) = &seen {
             changed(&found, seen)?;
         }
+        // Where programs fail, a mount counts what is left of their pages, too.
+        if self.workload.failures_ppm == 0 {
+            check_space(bench, &vfs)?;
+        }
         Ok(found)
     }
+}
+
+/// What a session counts as free is what another mount counts.
+fn check_space(bench: &Bench, vfs: &Vfs) -> Result<(), String> {
+    let free = |vfs: &Vfs| vfs.filesystem().free_bytes().expect("it is counted");
+    let counted = settle(&bench.fork())?.ok_or("the power went without a cut")?;
+    let (known, counted) = (free(vfs), free(&counted));
+    if Kind::Jffs2.is_same_space(known, counted) {
+        return Ok(());
+    }
+    Err(format!("{known} bytes are free, and {counted} for another mount"))
 }
 
 /// Use the recovered file system, and find all changes again after a mount.

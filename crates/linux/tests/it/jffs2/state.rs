@@ -59,10 +59,28 @@ pub(crate) fn read_named(vfs: &mut Vfs, name: &str) -> Result<Vec<u8>, FsError> 
 
 /// All entries of a file system, by path.
 fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
-    let mut found = BTreeMap::new();
+    match undamaged_entries(vfs)? {
+        (found, None) => Ok(found),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// All entries but those of directories that cannot be read, and the last damage that was met.
+fn undamaged_entries(
+    vfs: &mut Vfs,
+) -> Result<(BTreeMap<String, DirEntry>, Option<FsError>), FsError> {
+    let (mut found, mut damage) = (BTreeMap::new(), None);
     let mut waiting = vec![String::new()];
     while let Some(dir) = waiting.pop() {
-        for entry in vfs.list(&dir)? {
+        let listed = match vfs.list(&dir) {
+            Err(error @ FsError::Damaged { .. }) => {
+                found.remove(&dir);
+                damage = Some(error);
+                continue;
+            }
+            other => other?,
+        };
+        for entry in listed {
             let name = String::from_utf8(entry.name.clone()).unwrap();
             let path = if dir.is_empty() { name } else { format!("{dir}/{name}") };
             if entry.kind == FileKind::Directory {
@@ -72,7 +90,7 @@ fn entries(vfs: &mut Vfs) -> Result<BTreeMap<String, DirEntry>, FsError> {
             assert!(twin.is_none(), "{path} is listed twice");
         }
     }
-    Ok(found)
+    Ok((found, damage))
 }
 
 /// Remove all names, those in directories first.
@@ -91,8 +109,9 @@ pub(crate) fn read_all(vfs: &mut Vfs) -> Result<Names, FsError> {
 
 /// Read all files that can be read, and return the last damage that was met.
 pub(crate) fn read_undamaged(vfs: &mut Vfs) -> Result<(Names, Option<FsError>), FsError> {
-    let (mut found, mut damage) = (Names::new(), None);
-    for (path, entry) in entries(vfs)? {
+    let (listed, mut damage) = undamaged_entries(vfs)?;
+    let mut found = Names::new();
+    for (path, entry) in listed {
         if entry.kind != FileKind::Regular {
             found.insert(path, None);
             continue;

@@ -119,6 +119,8 @@ fn cut_once(fastmap: bool, cut: u64, ending: Ending, again: Option<u64>) {
         drop(device.mount());
         device.power_up();
     }
+    let counted = device.fork().mount_fs().map(|mut fs| fs.find_wrong_leb());
+    assert_eq!(counted.unwrap(), Ok(None), "{case}: the space of this LEB is wrong");
     let mut vfs = device.mount().unwrap_or_else(|error| panic!("{case}: {error}"));
     check(&mut vfs, done, &case);
     let mut more = 0;

@@ -16,6 +16,7 @@ use crate::jffs2::admit::{History, refuse_loosely};
 use crate::jffs2::operation::{Mix, Operation, User};
 use crate::jffs2::state::{Names, State, difference};
 use crate::jffs2::{patience, small_part};
+use crate::machine::Kind;
 
 const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 
@@ -132,7 +133,7 @@ impl Workload {
         if let Some(why) = refuse_loosely(&found, window) {
             return Err(format!("{why}, during {:?}", history.operations[under_way]));
         }
-        go_on(&bench, user, &found)
+        go_on(&bench, user, &found, self.failures_ppm == 0)
     }
 }
 
@@ -158,19 +159,27 @@ fn read_stride() -> u64 {
     if patience() > 1 { 1 } else { 8 }
 }
 
-/// Use the file system that was found, and find it unchanged after a mount.
-fn go_on(bench: &Bench, mut user: User, found: &Names) -> Result<(), String> {
+/// Use the file system that was found, and find it unchanged after a mount. So is its free space,
+/// with `counts`: a mount in which an erase fails has a block less.
+fn go_on(bench: &Bench, mut user: User, found: &Names, counts: bool) -> Result<(), String> {
     let failed = |error: FsError| format!("then {error}");
     let fd = user.vfs.open("later", true).map_err(failed)?;
     user.vfs.write(fd, 0, &[5; 6000]).map_err(failed)?;
     user.vfs.close(fd).map_err(failed)?;
     user.vfs.sleep(3_000_000_000);
     user.vfs.unlink("later").map_err(failed)?;
+    let free = |vfs: &Vfs| vfs.filesystem().free_bytes().expect("it is counted");
+    let mut known = free(&user.vfs);
     for clean in [true, false] {
         if clean {
             user.vfs.unmount().map_err(failed)?;
+            known = free(&user.vfs);
         }
         let mut vfs = bench.mount().map_err(|error| error.to_string())?;
+        let counted = free(&vfs);
+        if counts && !Kind::Yaffs2.is_same_space(known, counted) {
+            return Err(format!("{known} bytes are free, and {counted} (clean: {clean})"));
+        }
         let after = read_users(&mut vfs)?;
         if let Some(why) = difference(&after, found) {
             return Err(format!("changed by itself (clean: {clean}): {why}"));
@@ -178,6 +187,7 @@ fn go_on(bench: &Bench, mut user: User, found: &Names) -> Result<(), String> {
         let fd = vfs.open("again", true).map_err(failed)?;
         vfs.close(fd).map_err(failed)?;
         vfs.unlink("again").map_err(failed)?;
+        known = free(&vfs);
     }
     Ok(())
 }
