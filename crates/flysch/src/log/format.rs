@@ -1,16 +1,20 @@
 //! Formatting: root blocks are chosen among the first blocks, and each gets a root.
 //!
 //! 1. Whatever lay in the candidates is erased: no root of an earlier database may be found there.
-//! 2. Every root block gets a root, so that a mount that sees none in one knows that an attempt may
+//! 2. Two more candidates are anchors, where root blocks move. The first gets its pages when the
+//!    roots are there, and no anchor of an earlier database is.
+//! 3. Every root block gets a root, so that a mount that sees none in one knows that an attempt may
 //!    be there.
-//! 3. Pages of an earlier database may lie anywhere, and bear the same names as those to come. The
+//! 4. Pages of an earlier database may lie anywhere, and bear the same names as those to come. The
 //!    new one has another salt, so that none of their seals is right. The salt follows from the old
 //!    one, so the newest old root is erased last: a format that is cut finds one of the two.
 
 use flysch_nand::Nand;
 
+use super::anchor::{ANCHORS, Anchor, has_anchors};
 use super::body::NUMBER_MAX;
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
+use super::moves::Moves;
+use super::root::{self, CANDIDATES, Cells, Front, Seen};
 use super::settle::write_root;
 use super::stream::{Reader, StreamError};
 use super::table::pages_ahead;
@@ -21,7 +25,12 @@ use crate::media::{Media, MediaError, Use};
 struct Earlier {
     root: Seen,
     salt: u32,
+    /// The anchor that led there.
+    anchor: Option<u32>,
 }
+
+/// Root blocks of a new database.
+const CELLS: u8 = 4;
 
 /// Epochs that a database must have before it.
 const EPOCHS_AHEAD: u32 = 1 << 20;
@@ -38,17 +47,19 @@ pub(crate) fn format<N: Nand>(
 ) -> Result<Log, MediaError> {
     let earlier = find_earlier(media, frame)?;
     let kept = earlier.as_ref().map(|earlier| earlier.root.block);
-    if let Some(block) = kept {
+    let kept_anchor = earlier.as_ref().and_then(|earlier| earlier.anchor);
+    for block in kept.into_iter().chain(kept_anchor) {
         // As one of the log's, which is free where no list names it.
         media.table.set(block, Use::Log);
     }
-    let cells = choose_cells(media, kept)?;
+    let (cells, anchors) = choose_cells(media, [kept, kept_anchor])?;
     // Salts are odd, so that none is that of the roots.
     media.salt = earlier.as_ref().map_or(salt, |earlier| earlier.salt.wrapping_add(2)) | 1;
     let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
     let list = choose_list(media, 0)?;
     let mut log = Log {
         cells,
+        moves: Moves { anchors, ..Moves::NONE },
         root,
         epoch: earlier.map_or(0, |earlier| earlier.root.epoch),
         root_page: 0,
@@ -73,51 +84,113 @@ pub(crate) fn format<N: Nand>(
             return Err(MediaError::Full);
         }
     }
-    if let Some(block) = kept
-        && media.erase(block)?
-    {
-        media.table.set(block, Use::Free);
+    for block in kept_anchor.into_iter().chain(kept) {
+        if Some(block) == kept {
+            log.write_first_anchor(media, frame)?;
+        }
+        if media.erase(block)? {
+            media.table.set(block, Use::Free);
+        }
+    }
+    if kept.is_none() {
+        log.write_first_anchor(media, frame)?;
     }
     log.begin_block(media)?;
     Ok(log)
 }
 
-/// Erase the candidates but `kept`, and choose the root blocks among them.
-fn choose_cells<N: Nand>(media: &mut Media<'_, N>, kept: Option<u32>) -> Result<Cells, MediaError> {
-    let wanted = if media.table.len() >= 512 { CELLS_MAX } else { 4 };
-    let mut cells = Cells { blocks: [0; CELLS_MAX], len: 0 };
-    for block in (0..CANDIDATES.min(media.table.len())).filter(|&block| kept != Some(block)) {
-        if media.erase(block)? && usize::from(cells.len) < wanted {
-            cells.blocks[usize::from(cells.len)] = block as u16;
-            cells.len += 1;
-            media.table.set(block, Use::Root);
+impl Log {
+    /// Name the root blocks that are chosen, where they are to move.
+    fn write_first_anchor<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        let Some(anchors) = self.moves.anchors else { return Ok(()) };
+        let (epoch, salt, cells) = (self.root.epoch, self.salt, self.cells);
+        for block in anchors {
+            if (Anchor { block, epoch, salt, anchors, cells }).write(media, frame)? {
+                self.moves.used = Some((block, epoch));
+                return Ok(());
+            }
         }
+        Err(MediaError::Full)
     }
-    if cells.len < 4 { Err(MediaError::Full) } else { Ok(cells) }
 }
 
-/// The newest root that is visible. One whose epochs are nearly used up is no root: it lies.
+/// Erase the candidates but those that are kept, and choose the root blocks and the anchors among
+/// them.
+fn choose_cells<N: Nand>(
+    media: &mut Media<'_, N>,
+    kept: [Option<u32>; 2],
+) -> Result<(Cells, Option<[u16; ANCHORS]>), MediaError> {
+    let mut good = Cells::NONE;
+    for block in (0..CANDIDATES.min(media.table.len())).filter(|&b| !kept.contains(&Some(b))) {
+        if media.erase(block)? && usize::from(good.len) < usize::from(CELLS) + ANCHORS {
+            good.push(block as u16);
+        }
+    }
+    let may_move =
+        has_anchors(media.table.len()) && usize::from(good.len) >= usize::from(CELLS) + ANCHORS;
+    let anchors = may_move.then(|| core::array::from_fn(|at| good.blocks[at]));
+    let mut cells = Cells::NONE;
+    for &block in good.as_slice().iter().skip(if may_move { ANCHORS } else { 0 }) {
+        if cells.len < CELLS {
+            cells.push(block);
+        }
+    }
+    for &block in cells.as_slice().iter().chain(anchors.iter().flatten()) {
+        media.table.set(u32::from(block), Use::Root);
+    }
+    if cells.len < CELLS { Err(MediaError::Full) } else { Ok((cells, anchors)) }
+}
+
+/// The newest root that is visible.
 fn find_earlier<N: Nand>(
     media: &mut Media<'_, N>,
     frame: &mut [u8],
 ) -> Result<Option<Earlier>, MediaError> {
     let mut newest: Option<Earlier> = None;
     for block in 0..CANDIDATES.min(media.table.len()) {
-        let seen = match root::look(media, block, frame) {
+        newer_on(media, (block, None), &mut newest, frame)?;
+        let anchor = match Anchor::look(media, block, frame) {
             Err(MediaError::Version(_)) => None,
             seen => seen?,
         };
-        let is_newer = |root: &Seen| newest.as_ref().is_none_or(|old| old.root.epoch < root.epoch);
-        let Some(root) = seen.filter(is_newer) else { continue };
-        if root.epoch > NUMBER_MAX - EPOCHS_AHEAD {
-            continue;
-        }
-        let opened = Reader::open(root::place(block, root.epoch), frame, media);
-        match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
-            Ok(front) => newest = Some(Earlier { root, salt: front.salt }),
-            Err(StreamError::Broken | StreamError::Gone(_)) => {}
-            Err(StreamError::Media(error)) => return Err(error),
+        for &cell in anchor.map_or(Cells::NONE, |anchor| anchor.cells).as_slice() {
+            newer_on(media, (u32::from(cell), anchor), &mut newest, frame)?;
         }
     }
     Ok(newest)
+}
+
+/// The root on a block, where it is newer than what was found. One whose epochs are nearly used up
+/// is no root: it lies.
+fn newer_on<N: Nand>(
+    media: &mut Media<'_, N>,
+    (block, anchor): (u32, Option<Anchor>),
+    newest: &mut Option<Earlier>,
+    frame: &mut [u8],
+) -> Result<(), MediaError> {
+    let salt = anchor.map(|anchor| anchor.salt);
+    let seen = match root::look(media, block, salt, frame) {
+        Err(MediaError::Version(_)) => None,
+        seen => seen?,
+    };
+    // The anchor that led to a root of the same epoch is told.
+    let is_newer = |root: &Seen| newest.as_ref().is_none_or(|old| old.root.epoch <= root.epoch);
+    let Some(root) = seen.filter(is_newer) else { return Ok(()) };
+    if root.epoch > NUMBER_MAX - EPOCHS_AHEAD {
+        return Ok(());
+    }
+    let opened = Reader::open(root::place(block, root.epoch), frame, media);
+    match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
+        Ok(front) => {
+            let anchor = anchor.map(|anchor| u32::from(anchor.block));
+            *newest = Some(Earlier { root, salt: front.salt, anchor });
+            Ok(())
+        }
+        Err(StreamError::Broken | StreamError::Gone(_)) => Ok(()),
+        Err(StreamError::Media(error)) => Err(error),
+    }
 }

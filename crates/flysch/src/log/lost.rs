@@ -10,7 +10,8 @@
 
 use flysch_nand::Nand;
 
-use super::root::{self, Cells, FRONT_SIZE, LIST_MAX, Seen};
+use super::root::{self, FRONT_SIZE, Front, LIST_MAX, Seen};
+use super::sight::Sights;
 use super::table::pages_ahead;
 use super::{Log, choose_list, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
@@ -23,7 +24,7 @@ const STATE_MAX: usize = 2048;
 /// neither blank nor whole.
 pub(super) fn has_newer_name<N: Nand>(
     media: &mut Media<'_, N>,
-    (cells, seen): (&Cells, &[Option<Seen>]),
+    (front, sights): (&Front, &Sights),
     newest: &Seen,
     frame: &mut [u8],
 ) -> Result<bool, MediaError> {
@@ -31,7 +32,8 @@ pub(super) fn has_newer_name<N: Nand>(
     let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
     // Names begin behind the checkpoint and its confirm page.
     let last = (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1);
-    for (&block, _) in cells.as_slice().iter().zip(seen).filter(|(_, seen)| seen.is_none()) {
+    let blank = sights.iter().filter(|(_, seen)| seen.is_none());
+    for (block, _) in blank.filter(|(block, _)| front.cells.has(*block)) {
         let block = u32::from(block);
         if media.look(block, 0, root::NAME, frame)? == Sight::Blank {
             continue;

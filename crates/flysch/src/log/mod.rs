@@ -12,14 +12,17 @@
 //! 4. What has to be done before a block ends, is done one operation at a time at the commits
 //!    before: an erase, a name page, a new root, the pages of the block table.
 
+mod anchor;
 mod body;
 mod error;
 mod format;
 mod lost;
 mod mount;
+mod moves;
 mod nvram;
 mod root;
 mod settle;
+mod sight;
 mod stream;
 mod table;
 
@@ -31,6 +34,7 @@ pub(crate) use nvram::NvLog;
 
 use flysch_nand::Nand;
 
+use self::moves::Moves;
 use self::root::{Cells, Front, LIST_MAX, List, Seen};
 use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
@@ -52,6 +56,7 @@ pub(crate) const CHANGES_AHEAD: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log {
     cells: Cells,
+    moves: Moves,
     /// The root in force.
     root: Seen,
     /// The greatest epoch that any root, whole or not, was given.
@@ -131,6 +136,7 @@ impl Log {
     /// No log: what it says is found, or made, before it is asked.
     pub(crate) const NONE: Self = Self {
         cells: Cells::NONE,
+        moves: Moves::NONE,
         root: Seen { block: 0, epoch: 0, pages: 0, is_confirmed: false },
         epoch: 0,
         root_page: 0,
@@ -410,10 +416,8 @@ impl Log {
         (self.next.is_erased, self.next.is_named, self.next.written) = (false, false, 0);
         let body = &Body { flags: self.stopping(body.flags), ..*body };
         media.changes.clear();
-        for at in 0..usize::from(self.cells.len) {
-            let block = u32::from(self.cells.blocks[at]);
-            let is_used = block == self.root.block;
-            if !is_used && settle::write_root(self, media, body, block, frame)? {
+        for block in self.root_blocks() {
+            if settle::write_root(self, media, body, u32::from(block), frame)? {
                 // The record behind it has no other before it in its block.
                 self.is_fresh = true;
                 self.leave(media);
@@ -517,11 +521,7 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let Some(erased) = self.root_next else {
-            let used = self.cells.as_slice().iter().position(|&b| u32::from(b) == self.root.block);
-            let count = usize::from(self.cells.len);
-            let first = used.map_or(0, |used| used + 1);
-            for turn in 0..count - 1 {
-                let block = u32::from(self.cells.blocks[(first + turn) % count]);
+            for block in self.root_blocks().map(u32::from) {
                 if media.erase_root(block)? {
                     self.epoch += 1;
                     let epoch = self.epoch;
@@ -535,7 +535,7 @@ impl Log {
         if erased.pages > 0 {
             return self.confirm_next(media, &erased, frame);
         }
-        let front = self.front(media, self.live, false);
+        let front = self.front(media, self.live, erased.block, false);
         let written = root::write(media, erased.block, erased.epoch, frame, |sink, media| {
             sink.put(media, &front.emit())
         });
@@ -560,6 +560,7 @@ impl Log {
             Ok(()) => {
                 self.root = Seen { is_confirmed: true, ..*root };
                 self.root_page = root.pages + 1;
+                self.adopt_root(media, root.block);
                 Ok(())
             }
             Err(MediaError::ProgramFailed(_)) => media.mark_bad(root.block),
@@ -567,14 +568,24 @@ impl Log {
         }
     }
 
-    fn front<N: Nand>(&self, media: &Media<'_, N>, list: List, has_state: bool) -> Front {
+    /// The front of a root on `block`.
+    fn front<N: Nand>(
+        &self,
+        media: &Media<'_, N>,
+        list: List,
+        block: u32,
+        has_state: bool,
+    ) -> Front {
+        let (cells, leaving) = self.cells_of(block);
         let partition = media.partition();
         Front {
             salt: self.salt,
             schema: self.schema,
             first: partition.first,
             count: partition.count,
-            cells: self.cells,
+            cells,
+            leaving,
+            is_anchored: self.moves.anchors.is_some(),
             list,
             has_state,
             ahead: self.ahead,

@@ -7,11 +7,13 @@ use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
 use super::error::{Halt, MountError};
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, List, Named, Seen};
+use super::moves::Moves;
+use super::root::{self, CELLS_MAX, Front, List, Named, Seen};
+use super::sight::Sights;
 use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
 use super::table::{self, blocks_ahead};
 use super::{CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, lost, name_of};
-use crate::media::{Kind, Media, MediaError, Sight};
+use crate::media::{Kind, Media, Sight};
 
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -27,7 +29,7 @@ pub(crate) struct Found {
 pub(crate) struct Doubt {
     /// Whether the database was closed: nothing was under way.
     pub(crate) is_clean: bool,
-    pub(super) seen: [Option<Seen>; CELLS_MAX],
+    pub(super) sights: Sights,
 }
 
 /// Buffers that finding fills.
@@ -49,18 +51,14 @@ pub(crate) fn find<N: Nand>(
     Buffers { tail, frame, state }: Buffers<'_>,
     mut beside: Beside<'_, '_>,
 ) -> Result<Found, MountError> {
-    let front = find_front(media, frame)?;
-    let mut seen = [None; CELLS_MAX];
-    for (seen, &block) in seen.iter_mut().zip(front.cells.as_slice()) {
-        *seen = root::look(media, u32::from(block), frame)?;
-    }
+    let mut sights = Sights::look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
-        match find_among(media, (&front.cells, seen), schema, buffers, &mut beside) {
+        match find_among(media, &mut sights, schema, buffers, &mut beside) {
             Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
-                let is_gone =
-                    |seen: &&mut Option<Seen>| seen.is_some_and(|s| s.block == u32::from(block));
-                *seen.iter_mut().find(is_gone).ok_or(MountError::Broken)? = None;
+                if !sights.forget(u32::from(block)) {
+                    return Err(MountError::Broken);
+                }
             }
             Err(Halt::Gone(_)) => return Err(MountError::Broken),
             Err(Halt::Error(error)) => return Err(error),
@@ -73,24 +71,24 @@ pub(crate) fn find<N: Nand>(
 #[inline(never)]
 fn find_among<N: Nand>(
     media: &mut Media<'_, N>,
-    (cells, seen): (&Cells, [Option<Seen>; CELLS_MAX]),
+    sights: &mut Sights,
     schema: u32,
     Buffers { tail, frame, state }: Buffers<'_>,
     beside: &mut Beside<'_, '_>,
 ) -> Result<Found, Halt> {
-    let newest = newest_good(media, &seen)?;
-    let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
-    let front = Front::read(&mut reader, media)?;
+    let (newest, front) = newest_of(media, sights, frame)?;
     check(media, &front, schema)?;
     media.salt = front.salt;
-    if lost::has_newer_name(media, (cells, &seen), &newest, frame)? {
+    let moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
+    if lost::has_newer_name(media, (&front, sights), &newest, frame)? {
         return Err(MountError::Broken.into());
     }
     let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
     let log = Log {
         cells: front.cells,
+        moves,
         root: newest,
-        epoch: seen.iter().flatten().map(|seen| seen.epoch).max().unwrap_or(newest.epoch),
+        epoch: sights.seen.iter().flatten().map(|s| s.epoch).max().unwrap_or(newest.epoch),
         root_page,
         root_has_base: false,
         root_next: None,
@@ -111,7 +109,9 @@ fn find_among<N: Nand>(
     let mut found = Finding { log, front, media, frame, tail };
     for list in lists.into_iter().flatten() {
         if let Some(record) = found.read_list(&list, state)? {
-            return found.done(record, beside.as_deref_mut(), state, seen);
+            // A root without a state was written in the midst of its log.
+            found.log.moves.is_certain = found.front.has_state;
+            return found.done(record, beside.as_deref_mut(), state, *sights);
         }
         // A list that was named, and not begun.
         if list.ordinal != found.log.list.ordinal {
@@ -121,7 +121,26 @@ fn find_among<N: Nand>(
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let record = found.read_root(state)?;
-    found.done(record, beside.as_deref_mut(), state, seen)
+    found.done(record, beside.as_deref_mut(), state, *sights)
+}
+
+/// The newest root, wherever it lies.
+fn newest_of<N: Nand>(
+    media: &mut Media<'_, N>,
+    sights: &mut Sights,
+    frame: &mut [u8],
+) -> Result<(Seen, Front), Halt> {
+    loop {
+        let newest = match newest_good(media, &sights.seen) {
+            Err(MountError::Missing) if sights.look_further(media, frame)? => continue,
+            newest => newest?,
+        };
+        let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
+        let front = Front::read(&mut reader, media)?;
+        if !sights.looks_again(media, (&newest, &front), frame)? {
+            return Ok((newest, front));
+        }
+    }
 }
 
 /// The newest root, of those on blocks that are not marked bad: a block is marked where a root
@@ -152,28 +171,6 @@ fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<()
         return Err(MountError::Partition);
     }
     if front.schema == schema { Ok(()) } else { Err(MountError::Schema(front.schema)) }
-}
-
-/// The front of any root that is visible.
-fn find_front<N: Nand>(media: &mut Media<'_, N>, frame: &mut [u8]) -> Result<Front, MountError> {
-    let mut newer = None;
-    for block in 0..CANDIDATES.min(media.table.len()) {
-        let seen = match root::look(media, block, frame) {
-            Err(MediaError::Version(version)) => {
-                newer = Some(MediaError::Version(version));
-                continue;
-            }
-            seen => seen?,
-        };
-        let Some(seen) = seen else { continue };
-        let opened = Reader::open(root::place(seen.block, seen.epoch), frame, media);
-        match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
-            Ok(front) => return Ok(front),
-            Err(StreamError::Broken | StreamError::Gone(_)) => {}
-            Err(StreamError::Media(error)) => return Err(error.into()),
-        }
-    }
-    Err(newer.map_or(MountError::Missing, MountError::Media))
 }
 
 /// The lists that may be in use, the newest first, and the next page for a name.
@@ -219,7 +216,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         record: (Preface, usize),
         beside: Beside<'_, '_>,
         state: &mut [u8],
-        seen: [Option<Seen>; CELLS_MAX],
+        sights: Sights,
     ) -> Result<Found, Halt> {
         let (preface, state_len) = match beside {
             Some(beside) => beside.replay(self.media, record, (self.tail, state))?,
@@ -227,22 +224,22 @@ impl<N: Nand> Finding<'_, '_, N> {
             None => record,
         };
         let goes_on = self.log.has_next() || self.log.next.is_named;
-        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&seen)?;
+        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&sights)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
         }
-        let doubt = Doubt { is_clean, seen };
+        let doubt = Doubt { is_clean, sights };
         Ok(Found { log: self.log, preface, state_len, doubt })
     }
 
     /// Whether every root block shows a confirmed root, those apart that are bad. Where one does
     /// not, it may hold a root that an earlier mount began because it did not see the stop page,
     /// and that is seen the next time.
-    fn has_no_rival(&mut self, seen: &[Option<Seen>]) -> Result<bool, Halt> {
-        for (seen, &block) in seen.iter().zip(self.log.cells.as_slice()) {
+    fn has_no_rival(&mut self, sights: &Sights) -> Result<bool, Halt> {
+        for (block, seen) in sights.iter() {
             let is_sure = seen.is_some_and(|seen| seen.is_confirmed);
-            if !is_sure && !self.media.is_bad(u32::from(block))? {
+            if !is_sure && self.log.is_root_block(block) && !self.media.is_bad(u32::from(block))? {
                 return Ok(false);
             }
         }
@@ -277,8 +274,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// The place in a list of the last block before place `below` that begins with a record of its
     /// own life.
     fn last_block(&mut self, list: &List, below: u8) -> Result<Option<u8>, Halt> {
-        let mut found = None;
-        for at in 0..below {
+        for at in (0..below).rev() {
             let block = u32::from(list.blocks[usize::from(at)]);
             let name = name_of(list.ordinal + u32::from(at));
             let first = self.first();
@@ -287,10 +283,10 @@ impl<N: Nand> Finding<'_, '_, N> {
                 && header.kind == Kind::Record
                 && self.is_whole(block, first, name.life, header.commit)?
             {
-                found = Some(at);
+                return Ok(Some(at));
             }
         }
-        Ok(found)
+        Ok(None)
     }
 
     fn is_whole(&mut self, block: u32, page: u32, life: u32, number: u32) -> Result<bool, Halt> {

@@ -1,8 +1,8 @@
-//! Roots: a few fixed blocks from which everything is found.
+//! Roots: a few blocks from which everything is found.
 //!
 //! ```text
 //! root block   | checkpoint, 1 to n pages | confirm | name | name | …
-//! checkpoint   "flysch" 6 | salt 4 | schema 4 | first block 4 | blocks 4 | cells 1 + 2 each
+//! checkpoint   "flysch" 6 | salt 4 | schema 4 | first block 4 | blocks 4 | root blocks 1 + 2 each
 //!              ordinal 4 | list 1 + 2 each | has state and pages ahead 1 | body
 //! name         the next list, then the list in use: each ordinal 4 | blocks 1 + 2 each
 //! ```
@@ -14,19 +14,21 @@
 use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
-use super::stream::{Place, Reader, Sink, Source, StreamError, part_of};
+use super::stream::{Place, Sink, Source, StreamError, part_of};
 use super::table::pages_ahead;
 use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
 /// Root blocks, at most.
 pub(crate) const CELLS_MAX: usize = 8;
+/// Bytes of a root's checkpoint besides the tail and the block table, at most.
+const STATE_MAX: usize = 6144;
 /// Log blocks of a list, at most.
 pub(crate) const LIST_MAX: usize = 16;
 /// Blocks at the start of the partition among which the root blocks are chosen.
 pub(crate) const CANDIDATES: u32 = 16;
 
-const MAGIC: [u8; 6] = *b"flysch";
+pub(super) const MAGIC: [u8; 6] = *b"flysch";
 pub(super) const NAME: Name = Name { used: Use::Root, life: 0 };
 
 /// A list of log blocks: the block at place `n` is the log's block number `ordinal + n`.
@@ -83,6 +85,24 @@ impl Cells {
     pub(crate) fn as_slice(&self) -> &[u16] {
         &self.blocks[..usize::from(self.len)]
     }
+
+    pub(crate) fn has(&self, block: u16) -> bool {
+        self.as_slice().contains(&block)
+    }
+
+    pub(crate) fn push(&mut self, block: u16) {
+        self.blocks[usize::from(self.len)] = block;
+        self.len += 1;
+    }
+
+    /// Those that are not among others.
+    pub(crate) fn without(&self, others: &Self) -> Self {
+        let mut left = Self::NONE;
+        for &block in self.as_slice().iter().filter(|&&block| !others.has(block)) {
+            left.push(block);
+        }
+        left
+    }
 }
 
 /// What the front of a root's checkpoint says.
@@ -93,6 +113,10 @@ pub(crate) struct Front {
     pub(crate) first: u32,
     pub(crate) count: u32,
     pub(crate) cells: Cells,
+    /// Blocks that hold roots besides.
+    pub(crate) leaving: Cells,
+    /// Whether anchors name the root blocks.
+    pub(crate) is_anchored: bool,
     pub(crate) list: List,
     /// Whether the body follows.
     pub(crate) has_state: bool,
@@ -110,8 +134,9 @@ impl Front {
         for (to, word) in bytes[6..22].chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
-        bytes[22] = self.cells.len;
-        for (to, block) in bytes[23..].chunks_exact_mut(2).zip(self.cells.blocks) {
+        bytes[22] = self.cells.len | self.leaving.len << 4 | u8::from(self.is_anchored) << 7;
+        let blocks = self.cells.as_slice().iter().chain(self.leaving.as_slice());
+        for (to, block) in bytes[23..].chunks_exact_mut(2).zip(blocks) {
             to.copy_from_slice(&block.to_le_bytes());
         }
         let at = 23 + 2 * CELLS_MAX;
@@ -122,9 +147,16 @@ impl Front {
 
     fn parse(bytes: &[u8; FRONT_SIZE], block_count: u32) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(array(&bytes[at..at + 4]));
-        let mut cells = Cells { blocks: [0; CELLS_MAX], len: bytes[22] };
-        for (block, from) in cells.blocks.iter_mut().zip(bytes[23..].chunks_exact(2)) {
-            *block = u16::from_le_bytes(array(from));
+        let (cell_count, leaving_count) = (bytes[22] & 15, bytes[22] >> 4 & 7);
+        if usize::from(cell_count + leaving_count) > CELLS_MAX {
+            return None;
+        }
+        let (mut cells, mut leaving) = (Cells::NONE, Cells::NONE);
+        let count = usize::from(cell_count + leaving_count);
+        for (at, from) in bytes[23..].chunks_exact(2).take(count).enumerate() {
+            let is_cell = at < usize::from(cell_count);
+            let cells = if is_cell { &mut cells } else { &mut leaving };
+            cells.push(u16::from_le_bytes(array(from)));
         }
         let at = 23 + 2 * CELLS_MAX;
         let front = Self {
@@ -133,14 +165,27 @@ impl Front {
             first: word(14),
             count: word(18),
             cells,
+            leaving,
+            is_anchored: bytes[22] >> 7 == 1,
             list: List::parse(&array(&bytes[at..at + List::SIZE]), block_count)?,
             has_state: bytes[at + List::SIZE] & 1 == 1,
             ahead: bytes[at + List::SIZE] >> 1,
         };
         let is_sane = bytes[..6] == MAGIC
-            && (2..=CELLS_MAX).contains(&usize::from(cells.len))
-            && cells.as_slice().iter().all(|&block| u32::from(block) < block_count);
+            && cells.len >= 2
+            && cells
+                .as_slice()
+                .iter()
+                .chain(leaving.as_slice())
+                .all(|&block| u32::from(block) < block_count);
         is_sane.then_some(front)
+    }
+
+    /// The front of the checkpoint whose first page was read.
+    pub(super) fn on<N: Nand>(media: &Media<'_, N>, frame: &[u8]) -> Option<Self> {
+        let mut bytes = [0; FRONT_SIZE];
+        media.layout().take(frame, 0, &mut bytes);
+        Self::parse(&bytes, media.table.len())
     }
 
     /// Read the front of a root's checkpoint, and stay behind it.
@@ -172,11 +217,42 @@ pub(crate) struct Seen {
     pub(crate) is_confirmed: bool,
 }
 
-/// Look at a root block: none where no whole checkpoint is visible. Cost: one read, one for each
-/// further page of the checkpoint, and one of the confirm page.
+/// The pages of which one is the last of a checkpoint.
+fn last_parts<N: Nand>(media: &Media<'_, N>) -> core::ops::Range<u32> {
+    let payload = media.layout().payload_size();
+    let first = (media.table.bytes().len() / payload).max(1) as u32;
+    let end = first + 2 + STATE_MAX.div_ceil(payload) as u32;
+    first..end.min(media.geometry().pages_per_block)
+}
+
+/// The pages of a checkpoint, by its last one; none where that is not seen. Those in between were
+/// programmed before it, and are read where they are needed. Each page holds some of the block
+/// table, so that the last one lies behind as many as the table fills. Cost: two reads as a rule.
+fn find_last<N: Nand>(
+    media: &mut Media<'_, N>,
+    block: u32,
+    epoch: u32,
+    frame: &mut [u8],
+) -> Result<Option<u32>, MediaError> {
+    for page in last_parts(media) {
+        let Sight::Page(header) = media.look(block, page, NAME, frame)? else { return Ok(None) };
+        let (is_last, part) = part_of(&header);
+        if header.kind != Kind::Root || header.commit != epoch || part != page {
+            return Ok(None);
+        }
+        if is_last {
+            return Ok(Some(page + 1));
+        }
+    }
+    Ok(None)
+}
+
+/// Look at a root block: none where no whole checkpoint is visible, or one of another salt. Cost:
+/// one read, those of [`find_last`], and one of the confirm page.
 pub(crate) fn look<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,
+    salt: Option<u32>,
     frame: &mut [u8],
 ) -> Result<Option<Seen>, MediaError> {
     let Sight::Page(header) = media.look(block, 0, NAME, frame)? else { return Ok(None) };
@@ -184,28 +260,27 @@ pub(crate) fn look<N: Nand>(
         return Ok(None);
     }
     let epoch = header.commit;
-    let opened = Reader::open(place(block, epoch), frame, media);
-    let pages = match opened.and_then(|reader| reader.finish(media)) {
-        Ok(pages) => pages,
-        Err(StreamError::Broken | StreamError::Gone(_)) => return Ok(None),
-        Err(StreamError::Media(error)) => return Err(error),
-    };
-    if pages >= media.geometry().pages_per_block {
+    let is_other = |salt| Front::on(media, frame).is_none_or(|front| front.salt != salt);
+    if salt.is_some_and(is_other) {
         return Ok(None);
     }
+    let pages = if part_of(&header).0 { Some(1) } else { find_last(media, block, epoch, frame)? };
+    let Some(pages) = pages.filter(|&pages| pages < media.geometry().pages_per_block) else {
+        return Ok(None);
+    };
     let confirm = media.look(block, pages, NAME, frame)?;
     let is_confirmed = matches!(confirm, Sight::Page(header)
         if header.kind == Kind::Confirm && header.commit == epoch);
     Ok(Some(Seen { block, epoch, pages, is_confirmed }))
 }
 
-/// Which root block a mount may write to: one on which nothing is visible, else the newest
-/// unconfirmed one, else the oldest; never the newest confirmed one, and none that is bad. A root
-/// on a bad block is not believed, so that it is not the one to be kept.
-#[inline(never)]
-pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool]) -> Option<usize> {
+/// Which of some blocks, those that `takes` says, a mount may write its root to: one on which
+/// nothing is visible, else the newest unconfirmed one, else the oldest; never the newest confirmed
+/// one, and none that is bad. A root on a bad block is not believed, so that it is not the one to
+/// be kept.
+pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool], takes: &[bool]) -> Option<usize> {
     let good = || (0..seen.len()).filter(|&at| !is_bad[at]);
-    if let Some(at) = good().find(|&at| seen[at].is_none()) {
+    if let Some(at) = good().find(|&at| takes[at] && seen[at].is_none()) {
         return Some(at);
     }
     let visible = || good().filter_map(|at| seen[at].map(|seen| (at, seen)));
@@ -213,7 +288,7 @@ pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool]) -> Option<usize> {
     let newest = confirmed.max_by_key(|(_, seen)| seen.epoch);
     let kept = newest.or_else(|| visible().min_by_key(|(_, seen)| seen.epoch));
     let others = || {
-        let other = |&(at, _): &(usize, Seen)| kept.is_none_or(|kept| at != kept.0);
+        let other = |&(at, _): &(usize, Seen)| takes[at] && kept.is_none_or(|kept| at != kept.0);
         visible().filter(other)
     };
     let doubtful = others().filter(|(_, seen)| !seen.is_confirmed);
@@ -291,5 +366,7 @@ pub(crate) fn write<N: Nand>(
     let mut sink = Sink::to(place(block, epoch), frame);
     emit(&mut sink, media)?;
     let pages = sink.finish(media)?;
+    let is_found = pages == 1 || last_parts(media).contains(&(pages - 1));
+    debug_assert!(is_found, "a mount seeks the last page where it is");
     Ok(Seen { block, epoch, pages, is_confirmed: false })
 }

@@ -6,7 +6,7 @@
 use flysch_nand::Nand;
 
 use super::mount::Doubt;
-use super::root::{self, CELLS_MAX, List, Seen, target};
+use super::root::{self, CELLS_MAX, Cells, List, Seen, target};
 use super::table::pages_ahead;
 use super::{Body, CHECKPOINT, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use};
@@ -43,6 +43,7 @@ impl Doubt {
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        let sights = &self.sights;
         let list = choose_list(media, log.ordinal_of_mount())?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
@@ -56,22 +57,31 @@ impl Doubt {
         log.next = Next::NONE;
         (log.is_fresh, log.root_next) = (true, None);
         log.number += 1;
-        let cells = log.cells;
-        let count = usize::from(cells.len);
-        let seen = &self.seen;
-        let mut is_bad = [false; CELLS_MAX];
-        for (bad, &block) in is_bad.iter_mut().zip(cells.as_slice()) {
+        let (count, mut is_bad) = (usize::from(sights.blocks.len), [false; CELLS_MAX]);
+        let (seen, blocks) = (&sights.seen[..count], sights.blocks);
+        for (bad, &block) in is_bad.iter_mut().zip(blocks.as_slice()) {
             *bad = media.is_bad(u32::from(block))?;
         }
-        while let Some(at) = target(&seen[..count], &is_bad) {
-            let block = u32::from(cells.blocks[at]);
+        let mut is_rival = [false; CELLS_MAX];
+        for (rival, &block) in is_rival.iter_mut().zip(blocks.as_slice()) {
+            *rival = log.is_root_block(block);
+        }
+        while let Some(at) = log.target_of_mount(blocks.as_slice(), seen, &is_bad) {
+            let block = u32::from(blocks.blocks[at]);
             if write_root(log, media, body, block, frame)? {
-                let unseen =
-                    |&other: &usize| other != at && !is_bad[other] && seen[other].is_none();
+                let unseen = |&other: &usize| {
+                    other != at && is_rival[other] && !is_bad[other] && seen[other].is_none()
+                };
                 for other in (0..count).filter(unseen) {
-                    media.erase_root(u32::from(cells.blocks[other]))?;
+                    media.erase_root(u32::from(blocks.blocks[other]))?;
                 }
-                return log.begin_block(media);
+                log.claim_roots(media);
+                log.begin_block(media)?;
+                let mut bad = Cells::NONE;
+                for at in (0..count).filter(|&at| is_bad[at]) {
+                    bad.push(blocks.blocks[at]);
+                }
+                return log.begin_move(media, &bad, frame);
             }
             is_bad[at] = true;
         }
@@ -92,7 +102,7 @@ pub(super) fn write_root<N: Nand>(
     if !media.erase_root(block)? {
         return Ok(false);
     }
-    let front = log.front(media, log.list, true);
+    let front = log.front(media, log.list, block, true);
     let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
     let written = root::write(media, block, epoch, frame, |sink, media| {
         sink.put(media, &front.emit())?;
@@ -107,6 +117,7 @@ pub(super) fn write_root<N: Nand>(
             log.root = Seen { is_confirmed: true, ..root };
             log.root_page = root.pages + 1;
             log.root_has_base = true;
+            log.adopt_root(media, block);
             Ok(true)
         }
         Err(MediaError::ProgramFailed(_)) => {
@@ -118,6 +129,22 @@ pub(super) fn write_root<N: Nand>(
 }
 
 impl Log {
+    /// Which of the blocks that were looked at takes the root of a mount: one that comes, else one
+    /// in use.
+    fn target_of_mount(
+        &self,
+        blocks: &[u16],
+        seen: &[Option<Seen>],
+        is_bad: &[bool],
+    ) -> Option<usize> {
+        let (coming, mut takes) = (self.coming(), [false; CELLS_MAX]);
+        let comes = |at: &usize| self.moves.is_sure && coming.has(blocks[*at]) && !is_bad[*at];
+        for (takes, block) in takes.iter_mut().zip(blocks) {
+            *takes = self.cells.has(*block);
+        }
+        (0..blocks.len()).find(comes).or_else(|| target(seen, is_bad, &takes))
+    }
+
     /// Say in the table which blocks the log and the roots have, and that others have let go.
     pub(super) fn claim_blocks<N: Nand>(&self, media: &mut Media<'_, N>) {
         for block in 0..media.table.len() {
@@ -129,9 +156,7 @@ impl Log {
                 media.table.set(u32::from(block), Use::Log);
             }
         }
-        for &block in self.cells.as_slice() {
-            media.table.set(u32::from(block), Use::Root);
-        }
+        self.claim_roots(media);
     }
 
     /// Erase the first block of a list whose root holds the state.

@@ -123,6 +123,15 @@ impl<N: Nand> Media<'_, N> {
         Ok(block)
     }
 
+    /// Choose the first free block behind another one, however worn: what the table has of wear may
+    /// be old where lives are short.
+    pub(crate) fn choose_behind(&mut self, block: u32, used: Use) -> Result<u32, MediaError> {
+        let turn = (block + 1..self.table.len()).chain(0..block);
+        let block = turn.into_iter().find(|&block| self.is_free(block)).ok_or(MediaError::Full)?;
+        self.table.set(block, used);
+        Ok(block)
+    }
+
     /// Erase a block whose use is known; false where it failed and was marked. Cost: one read, one
     /// erase.
     pub(crate) fn erase(&mut self, block: u32) -> Result<bool, MediaError> {
@@ -206,12 +215,15 @@ impl<N: Nand> Media<'_, N> {
         Err(MediaError::Full)
     }
 
+    fn is_free(&self, block: u32) -> bool {
+        let kept = [self.ready, self.given_up, self.copy.map(|copy| copy.to)];
+        self.table.at(block) == Use::Free && !kept.contains(&Some(block))
+    }
+
     /// The next free block in turn, of those that are worn as is wanted.
     fn next_free(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         let count = self.table.len();
-        let kept = [self.ready, self.given_up, self.copy.map(|copy| copy.to)];
-        let is_free =
-            |block: &u32| self.table.at(*block) == Use::Free && !kept.contains(&Some(*block));
+        let is_free = |block: &u32| self.is_free(*block);
         let turn = (self.next..count).chain(0..self.next.min(count));
         let worn = |block: &u32| match wanted {
             Wear::Least => self.table.wear(*block),

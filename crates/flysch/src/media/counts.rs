@@ -13,7 +13,7 @@ pub enum Cause {
     Run,
     /// A page of a run that stays: the output of a merge.
     Merge,
-    /// A root, its confirm page, or a list of log blocks.
+    /// A root, its confirm page, a list of log blocks, or the names of root blocks.
     Root,
     /// A page copied as it is: bits were corrected in its block, or others are worn more.
     Scrub,
@@ -27,7 +27,7 @@ impl Cause {
     /// The cause of programming a page of this kind; runs differ by their space.
     pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {
         match kind {
-            Kind::Root | Kind::Confirm | Kind::Name => Self::Root,
+            Kind::Root | Kind::Confirm | Kind::Name | Kind::Anchor => Self::Root,
             Kind::Record | Kind::Table => Self::Log,
             Kind::Rows | Kind::More | Kind::Summary => Self::Rows,
             Kind::Run if matches!(space, Some(Space::Young)) => Self::Run,

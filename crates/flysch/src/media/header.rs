@@ -32,9 +32,11 @@ pub enum Kind {
     Run,
     /// A part of the block table, ahead of the record that begins a log block.
     Table,
+    /// The names of the root blocks.
+    Anchor,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Root,
     Kind::Confirm,
     Kind::Name,
@@ -44,17 +46,19 @@ const KINDS: [Kind; 9] = [
     Kind::Summary,
     Kind::Run,
     Kind::Table,
+    Kind::Anchor,
 ];
 
 /// The newest version of the format. The upper half of the kind byte has the version that a reader
 /// must know for the page.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 impl Kind {
     /// The version in which the kind got the form that it is written in.
     const fn version(self) -> u8 {
         match self {
-            Self::Root | Self::Table => 2,
+            Self::Root | Self::Anchor => 3,
+            Self::Table => 2,
             Self::Confirm
             | Self::Name
             | Self::Record

@@ -17,13 +17,14 @@ const LOG_CODE: u16 = 0xFFFC;
 
 /// Kinds of pages, as their headers have them.
 pub(super) mod kind {
-    pub(in super::super) const ROOT: u8 = 0x20;
+    pub(in super::super) const ROOT: u8 = 0x30;
     pub(in super::super) const NAME: u8 = 0x12;
     pub(in super::super) const RECORD: u8 = 0x13;
     pub(in super::super) const ROWS: u8 = 0x14;
     pub(in super::super) const MORE: u8 = 0x15;
     pub(in super::super) const SUMMARY: u8 = 0x16;
     pub(in super::super) const RUN: u8 = 0x17;
+    pub(in super::super) const ANCHOR: u8 = 0x39;
 }
 
 /// CRC-32 of IEEE 802.3, continued from `crc`.

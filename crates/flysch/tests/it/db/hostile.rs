@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError, Options};
-use flysch::media::{MediaError, Partition};
+use flysch::media::{MediaError, Partition, VERSION};
 use flysch::row::{Schema, Value};
 use flysch_chip::Prng;
 
@@ -343,7 +343,7 @@ fn what_is_not_ours_is_refused_by_name() {
     let refused = Err(DbError::Mount(MountError::Missing));
     assert_eq!(open(&mut Image::blank(512, 64), &SCHEMA, OPTIONS), refused);
     let record = Forge::newest(&honest, kind::RECORD)[..1].to_vec();
-    for (pages, version) in [(honest.written(), 3), (record, 2)] {
+    for (pages, version) in [(honest.written(), VERSION + 1), (record, 2)] {
         let newer = Err(DbError::Mount(MountError::Media(MediaError::Version(version))));
         let mut image = honest.clone();
         for page in pages {

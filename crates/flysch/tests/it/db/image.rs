@@ -24,6 +24,8 @@ pub(super) struct Image {
     pub(super) cut_in: Option<u64>,
     /// Programs and erases so far.
     pub(super) changes: [u64; 2],
+    /// Erases of each block.
+    pub(super) worn: Vec<u32>,
     /// Every program whose number this divides leaves a wrong byte, and says that all is well.
     pub(super) wrong_every: Option<u64>,
     /// Every program or erase whose number this divides fails.
@@ -76,6 +78,7 @@ impl Image {
             noise_at: None,
             cut_in: None,
             changes: [0; 2],
+            worn: vec![0; block_count as usize],
             wrong_every: None,
             fails_every: None,
             failed: Vec::new(),
@@ -235,6 +238,7 @@ impl Nand for Image {
         }
         assert!(!self.bad[block.0 as usize], "a bad block is never erased");
         self.changes[1] += 1;
+        self.worn[block.0 as usize] += 1;
         if self.fails(block) {
             return Err(EraseError::Failed(block));
         }

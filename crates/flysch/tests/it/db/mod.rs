@@ -24,6 +24,7 @@ mod rings;
 mod roots;
 mod scrub;
 mod snapshots;
-mod version_1;
+mod versions;
+mod wakes;
 mod world;
 mod worst;

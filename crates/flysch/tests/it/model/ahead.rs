@@ -218,8 +218,9 @@ impl Engine {
             let count = usize::from(self.config.root_count);
             let cells = self.root_blocks;
             let from = cells.iter().position(|block| *block == self.root.block).unwrap_or(0);
-            for step in 1..count {
-                let block = cells[(from + step) % count];
+            let stay = (1..=count).map(|step| cells[(from + step) % count]);
+            let others = self.move_targets().into_iter().chain(stay);
+            for block in others.filter(|block| *block != self.root.block).collect::<Vec<_>>() {
                 if self.device.erase_unless_marked(block).map_or_else(not_bad, |()| Ok(true))? {
                     self.built.root_next = Some((block, self.top_epoch() + 1, false));
                     return Ok(());
@@ -258,6 +259,10 @@ impl Engine {
         done?;
         self.is_clean = false;
         self.recorded();
+        let is_root = self.built.has_base && self.log_page == self.table_parts();
+        if is_root && !self.is(Broken::RestsOnRoot) {
+            self.begin_tail();
+        }
         Ok(())
     }
 
@@ -309,8 +314,9 @@ impl Engine {
         self.seq += 1;
         self.recorded();
         self.last.list = list;
-        for at in 0..usize::from(self.config.root_count) {
-            let block = self.root_blocks[at];
+        let mut blocks = self.move_targets();
+        blocks.extend(&self.root_blocks[..usize::from(self.config.root_count)]);
+        for block in blocks {
             if block == self.root.block || self.device.is_marked(block) {
                 continue;
             }
@@ -328,6 +334,13 @@ impl Engine {
             }
         }
         Err(Stop::Breach("no root block is left"))
+    }
+
+    /// The record behind a root has no other before it in its block: it has the whole tail.
+    pub(crate) fn begin_tail(&mut self) {
+        if self.is_built() {
+            self.tail_base = None;
+        }
     }
 
     /// Go on in the next block that is named, with a copy of the last state; false where there is
@@ -364,7 +377,9 @@ impl Engine {
             while is_last(self) && !self.is(Broken::StopsInLast) {
                 self.step_log()?;
             }
-            self.closing = Some(StopPage);
+            // A name page that failed may be seen by the next mount, and not by the one after it.
+            let is_told = !self.is_cornered() || self.is(Broken::StopsBehindFailedName);
+            self.closing = is_told.then_some(StopPage);
             let outcome = self.write_record(false);
             self.closing = None;
             outcome?;

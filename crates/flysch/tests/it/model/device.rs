@@ -62,6 +62,11 @@ pub(crate) enum Page {
     Confirm {
         epoch: u32,
     },
+    /// The root blocks, as of the root of an epoch.
+    Anchor {
+        epoch: u32,
+        cells: [u8; 4],
+    },
     /// The list that follows, and the one in use.
     Name {
         epoch: u32,

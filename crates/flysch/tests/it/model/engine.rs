@@ -6,9 +6,10 @@ use super::ahead::Built;
 use super::compact::Window;
 use super::copy::BlockCopy;
 use super::device::{Device, Done, PAGES, Stop};
+use super::moves::Moves;
 use super::state::{
-    BLOCKS_MAX, Checkpoint, Entry, HOT, Head, List, Mark, Place, RING, RING_FIRST, RING_KEYS, Row,
-    Run, Slot, State, Table, Tail, WRITTEN, set_slot,
+    BLOCKS_MAX, Cells, Checkpoint, Entry, HOT, Head, List, Mark, Place, RING, RING_FIRST,
+    RING_KEYS, Row, Run, Slot, State, Table, Tail, WRITTEN, set_slot,
 };
 use super::switches::Broken;
 
@@ -34,6 +35,8 @@ pub(crate) struct Config {
     /// Root blocks in use: four.
     pub(crate) root_count: u8,
     pub(crate) roots: RootRules,
+    /// Epochs after which root blocks move; 0 where they stay.
+    pub(crate) move_after: u32,
     /// Transactions write to the ring too.
     pub(crate) has_ring: bool,
     /// Rows that were looked up wait in the window as often as not, and every second thing that is
@@ -102,6 +105,7 @@ pub(crate) struct Engine {
     pub(crate) device: Device,
     pub(crate) config: Config,
     pub(crate) root_blocks: [u8; 4],
+    pub(crate) moves: Moves,
     pub(crate) state: State,
     pub(crate) table: Table,
     /// The physical block of each space and number.
@@ -171,11 +175,13 @@ impl Engine {
             table: slots,
             list,
             has_state: true,
+            cells: Cells::default(),
         };
         Self {
             device,
             config,
             root_blocks,
+            moves: Moves::default(),
             state: begin,
             table: slots,
             blocks: [[NOWHERE; WINDOW_MAX]; 3],

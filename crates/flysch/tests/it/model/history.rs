@@ -2,141 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::device::{Device, Done, PAGES, Stop};
-use super::engine::{Config, Engine, RootRules};
+use super::device::{Device, Done, Stop};
+use super::engine::Engine;
+use super::plan::{Failing, Plan};
 use super::ring::{Given, RING_KEY_COUNT};
 use super::state::{RING_KEYS, Row};
 use super::switches::Broken;
 
 /// What is in the table: the version's id and its value by key.
 pub(crate) type Rows = BTreeMap<u8, (u32, u8)>;
-
-/// How a history is drawn.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) config: Config,
-    pub(crate) seed: u64,
-    pub(crate) lives: u32,
-    pub(crate) key_count: u8,
-    /// Operations of the device in a life, at most.
-    pub(crate) life_len: u64,
-    pub(crate) fail_one_in: u64,
-    pub(crate) factory_bad: u32,
-    /// Short lives, many closes, mounts that are nearly always cut again.
-    pub(crate) is_storm: bool,
-    /// Snapshots are let go a third as often.
-    pub(crate) holds: bool,
-}
-
-impl Plan {
-    /// A plan of many closes and cuts about the roots, on a device that never fails.
-    pub(crate) fn roots(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2, broken);
-        plan.config.nvram_units = 0;
-        plan.config.list_len = plan.config.list_len.max(2);
-        plan.fail_one_in = 0;
-        plan.factory_bad = 0;
-        plan.lives = 60;
-        plan.key_count = 2;
-        plan.life_len = 10;
-        plan
-    }
-
-    /// A plan about roots, of short lives, by the rules that are built, on a device that fails.
-    pub(crate) fn built_roots(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::roots(seed, broken);
-        plan.config.roots = RootRules::Built;
-        plan.fail_one_in = 12;
-        plan
-    }
-
-    /// A plan by the rules that are built, of mounts that are nearly always cut, on a device that
-    /// fails.
-    pub(crate) fn built(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2, broken);
-        plan.config.roots = RootRules::Built;
-        plan.config.nvram_units = 0;
-        plan.fail_one_in = 80;
-        plan
-    }
-
-    /// A plan of long lives where all hashes are equal.
-    pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::calm(seed, broken);
-        plan.config.code_count = 1;
-        plan
-    }
-
-    /// A plan of snapshots that are held for long, on a device with space for what they hold.
-    pub(crate) fn held(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::calm(seed, broken);
-        plan.config.block_count = 30;
-        plan.key_count = 6;
-        plan.holds = true;
-        plan
-    }
-
-    /// A plan of long lives on a device that never fails, and of windows that wait.
-    pub(crate) fn calm(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2 + 1_001, broken);
-        plan.config.lingers = true;
-        plan.fail_one_in = 0;
-        plan.lives = 12;
-        plan.key_count = 12;
-        plan.life_len = 300;
-        plan
-    }
-
-    /// A plan by the rules that are built, of lives that are long enough for several log blocks.
-    pub(crate) fn ahead(seed: u64, broken: Option<Broken>) -> Self {
-        let mut plan = Self::new(seed * 2 + 1, broken);
-        plan.config.roots = RootRules::Built;
-        plan.config.nvram_units = 0;
-        plan.config.table_parts = (seed % 3) as u8;
-        if seed % 4 < 2 {
-            plan.config.list_len = 1;
-            plan.fail_one_in = 30;
-        }
-        if seed % 8 == 6 {
-            // A root's checkpoint leaves no page for a name.
-            plan.config.checkpoint_parts = PAGES - 1;
-        }
-        plan.lives = 20;
-        plan.life_len = if seed.is_multiple_of(2) { 60 } else { 200 };
-        plan
-    }
-
-    /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
-    pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
-        let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
-        let mut draw = |bound| prng.below(bound) as u8;
-        let config = Config {
-            block_count: 24 + draw(5),
-            list_len: 1 + draw(3),
-            checkpoint_parts: 1 + draw(3),
-            table_parts: (seed % 3) as u8,
-            nvram_units: if draw(3) == 0 { 40 } else { 0 },
-            code_count: [1, 3, 4, 8][usize::from(draw(4))],
-            root_count: 4,
-            roots: if broken.is_some() || seed % 8 < 4 {
-                RootRules::Planned
-            } else {
-                RootRules::Built
-            },
-            has_ring: !seed.is_multiple_of(4),
-            lingers: false,
-            broken,
-        };
-        let fail_one_in = if draw(4) == 0 { 300 } else { 0 };
-        let factory_bad = u32::from(draw(3));
-        let key_count = 4 + draw(9);
-        let is_storm = seed.is_multiple_of(2);
-        let life_len = if is_storm { 16 } else { [20, 60, 200][usize::from(draw(3))] };
-        let lives = if is_storm { 24 } else { 10 };
-        let holds = false;
-        Self { config, seed, lives, key_count, life_len, fail_one_in, factory_bad, is_storm, holds }
-    }
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -197,10 +71,14 @@ impl History {
         };
         history.format()?;
         history.engine.device.fail_one_in = plan.fail_one_in;
-        history.engine.device.fails_left = 4;
+        history.engine.device.fails_left = plan.fails_left;
         let first = usize::from(plan.config.broken != Some(Broken::TwoRoots));
         let sturdy = &history.engine.root_blocks[first..];
-        history.engine.device.sturdy = sturdy.iter().fold(0, |bits, block| bits | 1 << block);
+        history.engine.device.sturdy = match plan.failing {
+            Failing::Most => sturdy.iter().fold(0, |bits, block| bits | 1 << block),
+            Failing::OneRoot => !(1 << history.engine.root_blocks[0]),
+            Failing::All => 0,
+        };
         Ok(history)
     }
 

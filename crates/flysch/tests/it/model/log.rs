@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::device::{Done, PAGES, Page, Stop};
 use super::engine::{Engine, RootRules, StopPage};
 use super::state::{
-    BLOCKS_MAX, Checkpoint, HOT, List, NvRecord, RING, Record, State, TablePart, Tail, TailPart,
+    BLOCKS_MAX, Cells, Checkpoint, HOT, List, NvRecord, RING, Record, State, TablePart, Tail,
+    TailPart,
 };
 use super::switches::Broken;
 
@@ -103,6 +104,7 @@ impl Engine {
             table: self.table,
             list: self.list,
             has_state: true,
+            cells: Cells::default(),
         };
         self.tail_base = Some(self.tails[HOT].rows.len());
         self.is_moved = false;
@@ -119,7 +121,7 @@ impl Engine {
         let all = (1_u64 << self.config.block_count) - 1;
         let bad = (0..self.config.block_count).filter(|block| self.device.is_marked(*block));
         let bad = bad.fold(0, |bits, block| bits | 1 << block);
-        all & !bad & !bits(&self.root_blocks) & !self.claimed(state)
+        all & !bad & !bits(&self.reserved()) & !self.claimed(state)
     }
 
     fn record_parts(&mut self, is_checkpoint: bool) -> u8 {
@@ -296,14 +298,17 @@ impl Engine {
     }
 
     fn wake_by_root(&mut self) -> Done {
-        let (views, list) = (self.view_roots(), self.choose_list()?);
+        let views = if self.is_built() { self.locate()?.0 } else { self.view_roots() };
+        let list = self.choose_list()?;
         self.last.list = list;
         let list =
             if self.is_built() { List { id: self.ordinal_of_mount(), ..list } } else { list };
         self.write_mount_root(views, list)?;
         (self.list_at, self.log_page, self.is_clean) = (0, 0, false);
         if self.is_built() {
+            self.begin_tail();
             self.begin_block()?;
+            self.begin_move()?;
         }
         self.follow_flash();
         Ok(())

@@ -11,14 +11,17 @@ mod index;
 mod log;
 mod merge;
 mod mount;
+mod moves;
 mod named;
+mod plan;
 mod ring;
 mod root;
 mod rows;
 mod state;
 mod switches;
 
-use history::{History, Plan, Tally};
+use history::{History, Tally};
+use plan::Plan;
 
 /// Cuts of the normal run.
 const CUTS: u64 = 1_000_000;
@@ -47,7 +50,9 @@ fn no_history_breaks_the_protocol() {
             5 => Plan::held(seed, None),
             6 => Plan::calm(seed, None),
             other if other % 8 == 3 => Plan::roots(seed, None),
-            2 | 10 | 18 => Plan::ahead(seed, None),
+            2 | 10 => Plan::ahead(seed, None),
+            26 => Plan::doubtful_names(seed, None),
+            14 | 18 | 22 | 30 => Plan::moves(seed, None),
             other if other % 8 == 7 => Plan::built_roots(seed, None),
             _ => Plan::new(seed, None),
         };

@@ -9,8 +9,8 @@ use super::log::apply_tail;
 use super::root::View;
 use super::rows::SUMMARY;
 use super::state::{
-    COLD, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, RING, Record, Row, Slot, Table,
-    TablePart, WRITTEN, YOUNG, set_slot, space_of,
+    COLD, Cells, Checkpoint, HOT, Head, List, NvRecord, OLD, Place, RING, Record, Row, Slot, Table,
+    TablePart, TailPart, WRITTEN, YOUNG, set_slot, space_of,
 };
 use super::switches::Broken;
 
@@ -50,6 +50,11 @@ impl Log {
         }
     }
 
+    /// Whether a record was seen behind the root.
+    const fn has_records(&self) -> bool {
+        self.page > 0
+    }
+
     fn apply_nvram(&mut self, record: &NvRecord) {
         if let Some((state, changes)) = &record.state {
             self.last.state = state.clone();
@@ -73,7 +78,18 @@ impl Engine {
         for (root, block) in roots.iter_mut().zip(good) {
             *root = block;
         }
-        Self::blank(device, config, roots)
+        let mut engine = Self::blank(device, config, roots);
+        let last = roots[3];
+        if config.move_after > 0 {
+            engine.moves.anchors = engine.good_behind(last);
+        }
+        engine
+    }
+
+    /// The next two good blocks.
+    fn good_behind(&self, last: u8) -> Option<[u8; 2]> {
+        let mut good = (last + 1..self.config.block_count).filter(|b| !self.device.is_marked(*b));
+        good.next().zip(good.next()).map(|(first, second)| [first, second])
     }
 
     /// Write the first root; a format that was cut is begun again.
@@ -89,21 +105,14 @@ impl Engine {
 
     /// Mount: only root blocks are touched.
     pub(crate) fn mount(&mut self) -> Done {
-        let mut views = self.view_roots();
-        let mut logs: Vec<Option<Log>> = views.iter().map(|_| None).collect();
-        for (view, log) in views.iter_mut().zip(&mut logs) {
-            if view.root.is_some() && !self.is_built() {
-                *log = Some(self.read_lists(view)?);
-                let ranks = !self.is(Broken::EpochsRank);
-                view.seq = log.as_ref().filter(|_| ranks).map_or(0, |log| log.last.seq);
-            }
-        }
-        let at = self.believed(&views).ok_or(Stop::Breach("no root is visible"))?;
-        let newest = &views[at];
-        let log = match logs[at].take() {
-            Some(log) => log,
-            None => self.read_lists(newest)?,
+        let (views, at, log) = if self.is_built() {
+            let (views, at) = self.locate()?;
+            let log = self.read_lists(&views[at])?;
+            (views, at, log)
+        } else {
+            self.farthest_root()?
         };
+        let newest = &views[at];
         self.root = super::engine::Root {
             block: newest.block,
             page: newest.end,
@@ -111,6 +120,9 @@ impl Engine {
             list_id: newest.lists[0].id,
             name_count: newest.lists.len() as u64 - 1,
         };
+        // A root without a state was written in the midst of its log: records prove nothing.
+        let has_state = newest.root.as_ref().is_some_and(|(_, root)| root.has_state);
+        self.moves.is_certain = log.has_records() && has_state;
         self.begin_session(&log);
         let next = usize::from(log.list_at) + 1..usize::from(log.list.len);
         let has_next = log.list.blocks[next].iter().any(|block| !self.device.is_marked(*block));
@@ -129,6 +141,36 @@ impl Engine {
         self.last.list = self.list;
         self.release();
         self.derive()
+    }
+
+    /// The root whose log leads farthest, and its log.
+    fn farthest_root(&mut self) -> Done<(Vec<View>, usize, Log)> {
+        let mut views = self.view_roots();
+        let mut logs: Vec<Option<Log>> = views.iter().map(|_| None).collect();
+        for (view, log) in views.iter_mut().zip(&mut logs) {
+            if view.root.is_some() {
+                *log = Some(self.read_lists(view)?);
+                let ranks = !self.is(Broken::EpochsRank);
+                view.seq = log.as_ref().filter(|_| ranks).map_or(0, |log| log.last.seq);
+            }
+        }
+        let at = self.whole_root(&mut views)?;
+        let log = match logs[at].take() {
+            Some(log) => log,
+            None => self.read_lists(&views[at])?,
+        };
+        Ok((views, at, log))
+    }
+
+    /// The root that is believed. As built, one that turns out not to be whole is none.
+    pub(crate) fn whole_root(&mut self, views: &mut [View]) -> Done<usize> {
+        loop {
+            let at = self.believed(views).ok_or(Stop::Breach("no root is visible"))?;
+            if !self.is_built() || self.is_whole_root(&views[at]) {
+                return Ok(at);
+            }
+            views[at] = View::blank(views[at].block);
+        }
     }
 
     /// The root whose log leads farthest. One on a marked block is none: the block was marked where
@@ -225,15 +267,21 @@ impl Engine {
             table: self.table,
             list,
             has_state: true,
+            cells: Cells::default(),
         };
         self.tail_base = Some(self.tails[HOT].rows.len());
+        self.begin_tail();
         self.is_moved = false;
         self.write_mount_root(views, list)?;
         self.list_at = 0;
         self.log_page = 0;
         self.nvram_slot = 0;
         self.nvram_used = 0;
-        if self.is_built() { self.begin_block() } else { Ok(()) }
+        if self.is_built() {
+            self.begin_block()?;
+            self.begin_move()?;
+        }
+        Ok(())
     }
 
     /// One page behind the last at the head that is not blank; none where no block is taken.
@@ -266,7 +314,7 @@ impl Engine {
         for (index, list) in view.lists.iter().enumerate().rev() {
             for at in (0..list.len).rev() {
                 if found.is_none() {
-                    found = self.read_block(root, *list, at, index == 0);
+                    found = self.read_block(root, *list, at, index == 0)?;
                 }
             }
         }
@@ -282,7 +330,7 @@ impl Engine {
         let mut next = None;
         for list in lists {
             for at in (0..list.len).rev() {
-                if let Some(mut log) = self.read_block(root, list, at, true) {
+                if let Some(mut log) = self.read_block(root, list, at, true)? {
                     log.next = next;
                     self.follow_nvram(&mut log);
                     return Ok(log);
@@ -305,19 +353,27 @@ impl Engine {
         list: List,
         at: u8,
         is_own: bool,
-    ) -> Option<Log> {
+    ) -> Done<Option<Log>> {
         let block = list.blocks[usize::from(at)];
         let id = list.id + u64::from(at);
-        let (first, mut page) = self.read_record(block, id, self.table_parts())?;
+        let Some((first, mut page)) = self.read_record(block, id, self.table_parts()) else {
+            return Ok(None);
+        };
+        if self.is_built() && matches!(first.1.tail, TailPart::Added(..)) {
+            return Err(Stop::Breach("a record rests on one that is not in its block"));
+        }
         let mut base = (**root).clone();
         let mut ground = root.table;
         let mut has_base = false;
         match &first.1.table {
             TablePart::Whole(table) => ground = *table,
-            TablePart::Ahead(_) => ground = self.read_table_parts(block, id)?,
+            TablePart::Ahead(_) => match self.read_table_parts(block, id) {
+                Some(table) => ground = table,
+                None => return Ok(None),
+            },
             TablePart::Changes(_) if self.is_built() && root.has_state => has_base = true,
             TablePart::Changes(_) if is_own && at == 0 => {}
-            TablePart::Changes(_) => return None,
+            TablePart::Changes(_) => return Ok(None),
         }
         Self::apply(&mut base, &ground, &first.1);
         base.seq = first.0;
@@ -340,7 +396,17 @@ impl Engine {
             (self.is(Broken::OneStopPage) || self.config.roots == RootRules::Built) && stops;
         let nvram = (0, 0);
         let next = None;
-        Some(Log { last: base, ground, list, list_at: at, page, is_stopped, has_base, next, nvram })
+        Ok(Some(Log {
+            last: base,
+            ground,
+            list,
+            list_at: at,
+            page,
+            is_stopped,
+            has_base,
+            next,
+            nvram,
+        }))
     }
 
     /// A whole record at a page of a log block, and the page behind it.

@@ -4,7 +4,8 @@
 use std::rc::Rc;
 
 use super::device::{Done, PAGES, Stop};
-use super::history::{History, Plan};
+use super::history::History;
+use super::plan::Plan;
 use super::state::{HOT, Merge};
 use super::switches::Broken;
 

@@ -15,7 +15,7 @@ use super::switches::Broken;
 pub(crate) struct View {
     pub(crate) block: u8,
     pub(crate) root: Option<(u32, Rc<Checkpoint>)>,
-    is_confirmed: bool,
+    pub(crate) is_confirmed: bool,
     /// The root's own list, then those that it names.
     pub(crate) lists: Vec<List>,
     /// The lists on the last name page: the next one, and the one that was in use.
@@ -55,21 +55,27 @@ impl Engine {
 
     pub(crate) fn view_root(&mut self, block: u8) -> View {
         let mut view = View::blank(block);
+        let mut first = None;
         let mut parts = 1;
         while view.end < parts {
+            // As built, the parts between the first and the last are read of the root in force.
+            if self.is_built() && view.end > 0 && view.end + 1 < parts {
+                view.end += 1;
+                continue;
+            }
             let Seen::Page(page) = self.device.read(block, view.end) else { return view };
             let Page::Root { epoch, part, parts: count, checkpoint } = &*page else { return view };
             let is_next = *part == view.end
-                && (view.end == 0 || view.root.as_ref().is_some_and(|root| root.0 == *epoch));
+                && (view.end == 0 || first.as_ref().is_some_and(|(first, _)| first == epoch));
             if !is_next {
-                view.root = None;
                 return view;
             }
             parts = *count;
             view.end += 1;
-            view.root = Some((*epoch, Rc::clone(checkpoint)));
+            first = Some((*epoch, Rc::clone(checkpoint)));
         }
-        let Some((epoch, checkpoint)) = view.root.clone() else { return view };
+        let Some((epoch, checkpoint)) = first else { return view };
+        view.root = Some((epoch, Rc::clone(&checkpoint)));
         view.lists.push(checkpoint.list);
         let confirm = self.device.read(block, view.end);
         view.is_confirmed = matches!(confirm,
@@ -89,6 +95,17 @@ impl Engine {
             }
         }
         view
+    }
+
+    /// Whether the checkpoint of a root of which both ends were seen is whole.
+    pub(crate) fn is_whole_root(&mut self, view: &View) -> bool {
+        let Some((epoch, checkpoint)) = &view.root else { return false };
+        let parts = if checkpoint.has_state { self.config.checkpoint_parts } else { 1 };
+        (1..parts.saturating_sub(1)).all(|part| {
+            matches!(self.device.read(view.block, part), Seen::Page(page)
+                if matches!(&*page, Page::Root { epoch: other, part: at, .. }
+                    if (other, *at) == (epoch, part)))
+        })
     }
 
     /// The last name page of a root, or the one before it: the last may have been under way at a
@@ -115,18 +132,17 @@ impl Engine {
         let blocks = self.root_blocks;
         let mut views = Vec::with_capacity(4);
         for block in &blocks[..self.root_count()] {
-            let mut view = self.view_root(*block);
-            if view.lists.is_empty() {
-                view.root = None;
-            }
+            let view = self.view_root(*block);
             views.push(view);
         }
         views
     }
 
     fn target(&self, views: &[View]) -> Option<u8> {
-        let good: Vec<&View> =
-            views.iter().filter(|view| !self.device.is_marked(view.block)).collect();
+        let is_good = |view: &&View| {
+            !self.device.is_marked(view.block) && self.root_blocks.contains(&view.block)
+        };
+        let good: Vec<&View> = views.iter().filter(is_good).collect();
         // A root on a marked block is not believed: it needs not be kept.
         let counts = |view: &&View| !self.device.is_marked(view.block);
         let visible = || views.iter().filter(counts).filter(|view| view.root.is_some());
@@ -163,7 +179,8 @@ impl Engine {
         list: List,
         (copied, has_state): (Checkpoint, bool),
     ) -> Done<u8> {
-        let checkpoint = Rc::new(Checkpoint { list, has_state, ..copied });
+        let cells = self.cells_of(block);
+        let checkpoint = Rc::new(Checkpoint { list, has_state, cells, ..copied });
         let parts = if has_state { self.config.checkpoint_parts } else { 1 };
         for part in 0..parts {
             let checkpoint = Rc::clone(&checkpoint);
@@ -178,18 +195,22 @@ impl Engine {
             self.device.program(block, parts, Page::Confirm { epoch })?;
         }
         self.note_root(block, parts + 1, epoch, list);
+        self.adopt_cells(block);
         Ok(())
     }
 
     /// The root of a mount, then nothing else is left on the root blocks.
     pub(crate) fn write_mount_root(&mut self, mut views: Vec<View>, mut list: List) -> Done {
         let mut epoch = views.iter().map(View::epoch).max().unwrap_or(0);
+        let rivals = self.rivals();
         loop {
             epoch += 1;
             if !self.is_built() {
                 list.id = list_id(self.seq, epoch);
             }
-            let block = self.target(&views).ok_or(Stop::Breach("no root block is left"))?;
+            let comes = self.move_targets().into_iter().next();
+            let block = comes.or_else(|| self.target(&views));
+            let block = block.ok_or(Stop::Breach("no root block is left"))?;
             match self.write_root(block, epoch, list) {
                 Ok(()) => break,
                 Err(Stop::Bad) => {
@@ -201,8 +222,7 @@ impl Engine {
         }
         self.list = list;
         let written = self.root.block;
-        for at in 0..self.root_count() {
-            let block = self.root_blocks[at];
+        for block in rivals {
             let is_seen = |view: &View| view.block == block && view.root.is_some();
             let stays = self.is_built() && views.iter().any(is_seen);
             if block != written && !stays && !self.is(Broken::RivalsStay) {
@@ -220,6 +240,10 @@ impl Engine {
             self.write_root(block, epoch, list)?;
         }
         self.list = list;
+        if let Some(anchors) = self.moves.anchors {
+            self.device.erase(anchors[1])?;
+            self.write_anchor(anchors[0], self.root_blocks)?;
+        }
         self.begin_block()
     }
 
@@ -227,7 +251,9 @@ impl Engine {
     /// the root of a mount that was cut, which is seen the next time.
     pub(crate) fn has_no_rival(&self, views: &[View]) -> bool {
         let is_broken = self.is(Broken::RivalsOverlooked);
-        is_broken || views.iter().all(|view| view.is_confirmed || self.device.is_marked(view.block))
+        let rivals = self.rivals();
+        let mut counts = views.iter().filter(|view| rivals.contains(&view.block));
+        is_broken || counts.all(|view| view.is_confirmed || self.device.is_marked(view.block))
     }
 
     fn erase_root(&mut self, block: u8) -> Done {

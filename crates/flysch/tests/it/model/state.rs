@@ -201,6 +201,13 @@ pub(crate) struct Record {
     pub(crate) is_stop: bool,
 }
 
+/// The root blocks, and blocks that may hold roots besides.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cells {
+    pub(crate) active: [u8; 4],
+    pub(crate) leaving: Vec<u8>,
+}
+
 /// Everything: a root holds it, and the session keeps that of the last record.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
@@ -212,6 +219,8 @@ pub(crate) struct Checkpoint {
     pub(crate) list: List,
     /// A root without it rests on the log.
     pub(crate) has_state: bool,
+    /// Of a root.
+    pub(crate) cells: Cells,
 }
 
 /// The log blocks in use, in order; pages carry `id` plus the place in the list.

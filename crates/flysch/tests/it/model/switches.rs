@@ -1,7 +1,7 @@
 //! The rules of the protocol that can be left out, one switch for each, and the proof that the
 //! model finds those that matter.
 
-use super::history::Plan;
+use super::plan::Plan;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
@@ -123,6 +123,25 @@ pub(crate) enum Broken {
     LastNameOnly,
     /// A record that begins the last block of a list may say that the database was closed.
     StopsInLast,
+    /// A stop is told though a name page failed and no root may take the place of its root.
+    StopsBehindFailedName,
+    /// The record behind a root has what was added to the tail that the root has.
+    RestsOnRoot,
+    /// The blocks of the newest anchor alone are looked at.
+    NewestAnchorOnly,
+    /// An anchor counts whatever root it was written behind.
+    AnyAnchorCounts,
+    /// The root of a mount goes to a block that comes though the second page of the anchor is not
+    /// seen.
+    MovesUnconfirmed,
+    /// The anchor that names the root blocks in use is erased for the next.
+    AnchorInUse,
+    /// Blocks that leave are free at once.
+    LeavesAtOnce,
+    /// Blocks that come are not kept from others.
+    ComingNotKept,
+    /// Rivals on blocks that come are not erased.
+    ComingRivalsStay,
     /// A root without a state takes the place of one on which records rest.
     RootLeavesBase,
     /// The first record has what changed since the last page of the table, and not since the first.
@@ -200,6 +219,14 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::CheckpointNotNamed, 1_000, Plan::ahead),
     (Broken::LastNameOnly, 1_000, Plan::ahead),
     (Broken::StopsInLast, 6_000, Plan::built_roots),
+    (Broken::StopsBehindFailedName, 2_000, Plan::doubtful_names),
+    (Broken::RestsOnRoot, 100, Plan::doubtful_names),
+    (Broken::NewestAnchorOnly, 1_000, Plan::moves),
+    (Broken::AnyAnchorCounts, 1_000, Plan::moves),
+    (Broken::MovesUnconfirmed, 1_000, Plan::moves),
+    (Broken::AnchorInUse, 1_000, Plan::moves),
+    (Broken::ComingNotKept, 1_000, Plan::moves),
+    (Broken::ComingRivalsStay, 4_000, Plan::moves),
     (Broken::RootLeavesBase, 4_000, Plan::ahead),
     (Broken::ChangesFromLastPart, 1_000, Plan::ahead),
 ];
@@ -229,6 +256,14 @@ fn each_broken_rule_is_found() {
         assert!(found.is_some(), "{broken:?} is not found");
         println!("{broken:?}: seed {found:?}");
     }
+}
+
+/// One of some 5,000 histories leads there.
+#[test]
+fn blocks_that_leave_are_kept() {
+    assert_eq!(super::run(Plan::moves(5341, None)).0, Ok(()));
+    let is_found = (0..6_000).rev().any(|seed| fails(Broken::LeavesAtOnce, seed, Plan::moves));
+    assert!(is_found, "a rival is left on a block that is free");
 }
 
 /// A block that was let go is taken again under the number that it had, before the copy of it is

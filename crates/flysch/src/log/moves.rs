@@ -1,0 +1,202 @@
+//! Root blocks that move.
+//!
+//! 1. A mount that has written its root names the root blocks to come, where it is time: those
+//!    *coming* are free blocks, and the others stay.
+//! 2. The next root of a session goes to one that comes. So does that of a mount, if it sees the
+//!    whole anchor, and that the anchor was written behind the very root that it believes.
+//! 3. Whichever set the next root takes, the blocks of the other set alone are *leaving*: another
+//!    mount may have chosen otherwise. They rest until a root follows one behind which a record was
+//!    seen.
+
+use flysch_nand::Nand;
+
+use super::Log;
+use super::anchor::{ANCHORS, Anchor, Anchors, has_anchors, roots_of_a_move};
+use super::root::{Cells, Seen};
+use crate::media::{Media, MediaError, Use};
+
+/// Root blocks that a move replaces.
+const REPLACED: usize = 2;
+/// Free blocks that are left when a move begins, besides the log's.
+const FREE_LEAST: u32 = 8;
+
+/// What the log knows of moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moves {
+    /// None where the root blocks stay.
+    pub(super) anchors: Option<[u16; ANCHORS]>,
+    /// The anchor that names the root blocks in use, and the epoch at which it was written.
+    pub(super) used: Option<(u16, u32)>,
+    /// Blocks that hold roots of another choice.
+    pub(super) leaving: Cells,
+    /// The root blocks to come; none where none are named.
+    pub(super) pending: Cells,
+    /// Whether the next root may go to them.
+    pub(super) is_sure: bool,
+    /// Whether what the root in force leaves may be given back: a session wrote records behind it.
+    pub(super) is_certain: bool,
+}
+
+impl Moves {
+    pub(super) const NONE: Self = Self {
+        anchors: None,
+        used: None,
+        leaving: Cells::NONE,
+        pending: Cells::NONE,
+        is_sure: false,
+        is_certain: false,
+    };
+
+    /// What the anchors and the root in force say.
+    pub(super) fn of<N: Nand>(
+        media: &mut Media<'_, N>,
+        anchors: &Anchors,
+        (root, cells, leaving): (&Seen, &Cells, Cells),
+        frame: &mut [u8],
+    ) -> Result<Self, MediaError> {
+        let all = || anchors.iter().flatten();
+        let used = all().find(|anchor| anchor.cells == *cells);
+        let is_next = |anchor: &&Anchor| anchor.epoch == root.epoch && anchor.cells != *cells;
+        let next = all().find(is_next).filter(|_| leaving.len == 0);
+        Ok(Self {
+            anchors: anchors[0].map(|anchor| anchor.anchors),
+            used: used.map(|anchor| (anchor.block, anchor.epoch)),
+            leaving,
+            pending: next.map_or(Cells::NONE, |anchor| anchor.cells),
+            is_sure: next.map_or(Ok(false), |anchor| anchor.is_sure(media, frame))?,
+            is_certain: false,
+        })
+    }
+}
+
+impl Log {
+    /// The root blocks to come that are none yet.
+    pub(super) fn coming(&self) -> Cells {
+        self.moves.pending.without(&self.cells)
+    }
+
+    /// Whether a block may hold a root.
+    pub(super) fn is_root_block(&self, block: u16) -> bool {
+        self.cells.has(block) || self.moves.leaving.has(block) || self.moves.pending.has(block)
+    }
+
+    /// The blocks that the next root may go to, those first that come.
+    pub(super) fn root_blocks(&self) -> impl Iterator<Item = u16> + use<> {
+        let coming = if self.moves.is_sure { self.coming() } else { Cells::NONE };
+        let cells = self.cells;
+        let count = usize::from(cells.len);
+        let used = cells.as_slice().iter().position(|&b| u32::from(b) == self.root.block);
+        let first = used.map_or(0, |used| used + 1);
+        let stay = (0..count).map(move |turn| cells.blocks[(first + turn) % count]);
+        let root = self.root.block;
+        let come = (0..usize::from(coming.len)).map(move |at| coming.blocks[at]);
+        come.chain(stay).filter(move |&block| u32::from(block) != root)
+    }
+
+    /// The root blocks that a root on `block` tells, and those that leave.
+    pub(super) fn cells_of(&self, block: u32) -> (Cells, Cells) {
+        let Moves { pending, leaving, is_certain, .. } = self.moves;
+        if pending.len == 0 {
+            return (self.cells, if is_certain { Cells::NONE } else { leaving });
+        }
+        assert!(leaving.len == 0, "nothing leaves when a move begins");
+        if self.cells.has(block as u16) {
+            (self.cells, self.coming())
+        } else {
+            (pending, self.cells.without(&pending))
+        }
+    }
+
+    /// The root on `block` is in force: what it does not tell is free.
+    pub(super) fn adopt_root<N: Nand>(&mut self, media: &mut Media<'_, N>, block: u32) {
+        let (cells, leaving) = self.cells_of(block);
+        if cells != self.cells {
+            let used = self.moves.used.map(|(anchor, _)| anchor);
+            let named =
+                self.moves.anchors.and_then(|all| all.into_iter().find(|&a| Some(a) != used));
+            self.moves.used = named.map(|anchor| (anchor, self.root.epoch));
+        }
+        self.cells = cells;
+        (self.moves.leaving, self.moves.pending, self.moves.is_sure) =
+            (leaving, Cells::NONE, false);
+        self.claim_roots(media);
+    }
+
+    /// Say in the table which blocks are roots' and anchors', and that others are not.
+    pub(super) fn claim_roots<N: Nand>(&self, media: &mut Media<'_, N>) {
+        let anchors = self.moves.anchors.unwrap_or([u16::MAX; ANCHORS]);
+        for block in 0..media.table.len() {
+            let is_root = self.is_root_block(block as u16) || anchors.contains(&(block as u16));
+            if is_root != (media.table.at(block) == Use::Root) {
+                media.table.set(block, if is_root { Use::Root } else { Use::Free });
+            }
+        }
+    }
+
+    /// Name the root blocks to come, where it is time or one of those in use is bad. Where the
+    /// anchor's block fails, the root blocks stay from then on. Cost: nothing as a rule; else an
+    /// erase and two programs.
+    pub(super) fn begin_move<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        bad: &Cells,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        self.moves.is_certain = true;
+        let Moves { anchors: Some(anchors), used: Some((used, since)), .. } = self.moves else {
+            return Ok(());
+        };
+        let blocks = media.table.len();
+        let is_old = self.root.epoch.saturating_sub(since) >= roots_of_a_move(blocks);
+        let is_due = is_old || self.cells.as_slice().iter().any(|&block| bad.has(block));
+        let is_settled = self.moves.leaving.len == 0 && self.moves.pending.len == 0;
+        let has_room = media.free_count() >= u32::from(super::list_len(blocks)) + FREE_LEAST;
+        let Some(&block) = anchors.iter().find(|&&anchor| anchor != used) else { return Ok(()) };
+        if !is_due || !is_settled || !has_room || !has_anchors(blocks) {
+            return Ok(());
+        }
+        let Some(cells) = self.choose_next(media, bad)? else { return Ok(()) };
+        let (epoch, salt) = (self.root.epoch, self.salt);
+        let anchor = Anchor { block, epoch, salt, anchors, cells };
+        // They are kept from others before the first of the anchor's pages is programmed.
+        self.moves.pending = cells;
+        self.claim_roots(media);
+        self.moves.is_sure = anchor.write(media, frame)?;
+        if !self.moves.is_sure {
+            self.moves.pending = Cells::NONE;
+            self.moves.used = None;
+            self.claim_roots(media);
+        }
+        Ok(())
+    }
+
+    /// The root blocks to come: the youngest good ones of those in use, and the free blocks behind
+    /// them in turn, so that each block of the device holds roots once before any does again.
+    fn choose_next<N: Nand>(
+        &self,
+        media: &mut Media<'_, N>,
+        bad: &Cells,
+    ) -> Result<Option<Cells>, MediaError> {
+        let mut cells = Cells::NONE;
+        for &block in self.cells.as_slice().iter().skip(REPLACED) {
+            if !bad.has(block) {
+                cells.push(block);
+            }
+        }
+        let mut last = self.cells.as_slice().last().map_or(0, |&block| u32::from(block));
+        while cells.len < self.cells.len {
+            match media.choose_behind(last, Use::Root) {
+                Ok(block) => {
+                    cells.push(block as u16);
+                    last = block;
+                }
+                Err(MediaError::Full) => {
+                    self.claim_roots(media);
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(cells))
+    }
+}

@@ -1,0 +1,175 @@
+//! What a mount sees of anchors and root blocks.
+//!
+//! 1. The root blocks that the newest anchor names are looked at. Those of the other one count too,
+//!    where the newest root might lie there.
+//! 2. So do the root blocks that the newest root itself names.
+
+use flysch_nand::Nand;
+
+use super::anchor::{self, Anchor, Anchors};
+use super::error::MountError;
+use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
+use super::stream::{Reader, StreamError};
+use crate::media::{Kind, Media, MediaError, Sight};
+
+/// The blocks that were looked at, and what was seen there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sights {
+    pub(super) blocks: Cells,
+    pub(super) seen: [Option<Seen>; CELLS_MAX],
+    pub(super) anchors: Anchors,
+    /// Anchors whose root blocks were not looked at.
+    left: u8,
+}
+
+impl Sights {
+    /// Look for anchors, else for any root, and at the root blocks that it names.
+    pub(super) fn look<N: Nand>(
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<Self, MountError> {
+        let mut refusal = MountError::Missing;
+        let mut sights = Self {
+            blocks: Cells::NONE,
+            seen: [None; CELLS_MAX],
+            anchors: [None; anchor::ANCHORS],
+            left: 0,
+        };
+        for block in 0..CANDIDATES.min(media.table.len()) {
+            match look_for_first(media, block, frame) {
+                Ok(First::None) => {}
+                Ok(First::Anchor(first)) => {
+                    sights.anchors = anchor::look_at_all(media, first, frame)?;
+                    sights.left = sights.anchors.iter().flatten().count() as u8;
+                    sights.look_further(media, frame)?;
+                    return Ok(sights);
+                }
+                // The anchors that lead to the newest root are not to be seen.
+                Ok(First::Root(front)) if front.is_anchored => refusal = MountError::Broken,
+                Ok(First::Root(front)) => {
+                    sights.look_at(media, &front.cells, frame)?;
+                    return Ok(sights);
+                }
+                Err(MediaError::Version(version)) => refusal = MediaError::Version(version).into(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Look at the root blocks of the next anchor; false where there is none.
+    pub(super) fn look_further<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let count = self.anchors.iter().flatten().count();
+        let next = self.anchors[count - usize::from(self.left)];
+        self.left -= 1;
+        match next {
+            Some(anchor) => self.look_at(media, &anchor.cells, frame),
+            None => Ok(false),
+        }
+    }
+
+    /// Look at those of some blocks that were not looked at; false where there are none.
+    pub(super) fn look_at<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        blocks: &Cells,
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        let salt = self.anchors[0].map(|anchor| anchor.salt);
+        let mut has_looked = false;
+        for &block in blocks.without(&self.blocks).as_slice() {
+            let at = usize::from(self.blocks.len);
+            if at == CELLS_MAX {
+                break;
+            }
+            self.seen[at] = root::look(media, u32::from(block), salt, frame)?;
+            self.blocks.push(block);
+            has_looked = true;
+        }
+        Ok(has_looked)
+    }
+
+    /// Whether a root may lie where nobody looked that is newer than the newest one seen: look
+    /// there, and say so.
+    pub(super) fn looks_again<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        (newest, front): (&Seen, &Front),
+        frame: &mut [u8],
+    ) -> Result<bool, MediaError> {
+        let is_newest = |anchor: &Anchor| {
+            anchor.cells == front.cells && front.leaving.len == 0 && newest.epoch > anchor.epoch
+        };
+        let is_settled = self.anchors[0].as_ref().is_none_or(is_newest);
+        if !is_settled && self.look_further(media, frame)? {
+            return Ok(true);
+        }
+        let has_looked = self.look_at(media, &front.cells, frame)?;
+        Ok(self.look_at(media, &front.leaving, frame)? || has_looked)
+    }
+
+    /// What was seen of a block is not to be seen any more.
+    pub(super) fn forget(&mut self, block: u32) -> bool {
+        let is_gone = |seen: &&mut Option<Seen>| seen.is_some_and(|seen| seen.block == block);
+        let gone = self.seen.iter_mut().find(is_gone);
+        gone.map(|seen| *seen = None).is_some()
+    }
+
+    /// The blocks, and what was seen there.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, Option<Seen>)> {
+        self.blocks.as_slice().iter().copied().zip(self.seen)
+    }
+}
+
+/// What is first found of a database.
+enum First {
+    None,
+    Anchor(Anchor),
+    Root(Front),
+}
+
+/// Look at one of the blocks that may hold anchors. Cost: a read or two as a rule, some more where
+/// a root is there to which no anchor leads.
+fn look_for_first<N: Nand>(
+    media: &mut Media<'_, N>,
+    block: u32,
+    frame: &mut [u8],
+) -> Result<First, MediaError> {
+    let anchor = match media.look(block, 0, root::NAME, frame)? {
+        Sight::Blank => return Ok(First::None),
+        Sight::Unreadable => Anchor::look_at(media, (block, 1), frame)?,
+        Sight::Page(header) if header.kind == Kind::Root => {
+            return look_at_root(media, block, frame);
+        }
+        Sight::Page(header) => Anchor::on(media, &header, block, frame),
+    };
+    match anchor {
+        Some(first) if !media.is_bad(block)? => Ok(First::Anchor(first)),
+        Some(_) | None => Ok(First::None),
+    }
+}
+
+/// The root of which the first page was read.
+fn look_at_root<N: Nand>(
+    media: &mut Media<'_, N>,
+    block: u32,
+    frame: &mut [u8],
+) -> Result<First, MediaError> {
+    if let Some(front) = Front::on(media, frame).filter(|front| front.is_anchored) {
+        return Ok(First::Root(front));
+    }
+    let Some(seen) = root::look(media, block, None, frame)? else { return Ok(First::None) };
+    let opened = Reader::open(root::place(seen.block, seen.epoch), frame, media);
+    match opened.and_then(|mut reader| Front::read(&mut reader, media)) {
+        Ok(front) => Ok(First::Root(front)),
+        Err(StreamError::Broken | StreamError::Gone(_)) => Ok(First::None),
+        Err(StreamError::Media(error)) => Err(error),
+    }
+}

@@ -1,0 +1,186 @@
+//! A device that wakes often: what a mount costs, and how its blocks wear.
+
+use flysch::db::{Db, Durability, OpenReport, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+
+use super::forge::kind;
+use super::image::Image;
+
+const fn index(column: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
+    Index { columns: column, kind, is_unique }
+}
+
+/// A table with six indexes.
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "reading",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("a", ColumnType::Integer),
+            Column::required("b", ColumnType::Integer),
+            Column::required("c", ColumnType::Integer),
+            Column::required("d", ColumnType::Integer),
+            Column::required("e", ColumnType::Text),
+        ],
+        indexes: &[
+            index(&[0], IndexKind::Ordered, true),
+            index(&[1], IndexKind::Hash, false),
+            index(&[2], IndexKind::Hash, false),
+            index(&[3], IndexKind::Ordered, false),
+            index(&[4], IndexKind::Hash, false),
+            index(&[5], IndexKind::Hash, false),
+        ],
+        zone: Some(0),
+        keep: None,
+    }],
+};
+
+/// A table of a few rows that are written again and again.
+const COUNTERS: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "counter",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("count", ColumnType::Integer),
+        ],
+        indexes: &[index(&[0], IndexKind::Hash, true)],
+        zone: None,
+        keep: None,
+    }],
+};
+
+fn put(db: &mut Db<'_, '_, &mut Image>, id: i64) {
+    let integer = |by: i64| Value::Integer(id.wrapping_mul(by) % 1009);
+    let row =
+        [Value::Integer(id), integer(3), integer(7), integer(11), integer(13), Value::Text("text")];
+    let mut tx = db.begin().unwrap();
+    tx.upsert(0, &row).unwrap();
+    tx.commit(Durability::Durable).unwrap();
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+fn count(db: &mut Db<'_, '_, &mut Image>, id: i64) {
+    let mut tx = db.begin().unwrap();
+    tx.upsert(0, &[Value::Integer(id % 50), Value::Integer(id)]).unwrap();
+    tx.commit(Durability::Durable).unwrap();
+}
+
+type Write = fn(&mut Db<'_, '_, &mut Image>, i64);
+
+/// A device, with its RAM.
+struct Device {
+    schema: &'static Schema<'static>,
+    /// Commits the row of a number.
+    write: Write,
+    options: Options,
+    image: Image,
+    ram: Vec<u8>,
+    /// Operations that pay debts ahead, in each life.
+    budget: u32,
+}
+
+impl Device {
+    fn new(
+        (schema, write): (&'static Schema<'static>, Write),
+        (page_size, pages, blocks): (u32, u32, u32),
+        (ram, capacity): (usize, u32),
+    ) -> Self {
+        let (mut image, mut ram) = (Image::of(page_size, pages, blocks), vec![0; ram]);
+        let options = Options { partition: None, seed: 3, capacity };
+        Db::create(&mut image, schema, options, &mut ram).map(drop).unwrap();
+        Self { schema, write, options, image, ram, budget: number("FLYSCH_BUDGET", 200) as u32 }
+    }
+
+    /// Wake, commit some rows, and leave. Gives what the mount reported, and the programs and
+    /// erases of the first commit.
+    fn wake(&mut self, rows: core::ops::Range<i64>, is_clean: bool) -> (OpenReport, [u64; 2]) {
+        let mut db = Db::open(&mut self.image, self.schema, self.options, &mut self.ram).unwrap();
+        let report = *db.report();
+        let before = db.nand().changes;
+        let mut first = [0; 2];
+        for (number, id) in rows.enumerate() {
+            (self.write)(&mut db, id);
+            if number == 0 {
+                let after = db.nand().changes;
+                first = [after[0] - before[0], after[1] - before[1]];
+            }
+        }
+        db.maintain(flysch::db::Budget { operations: self.budget }).unwrap();
+        if is_clean {
+            db.close().unwrap();
+        }
+        (report, first)
+    }
+
+    /// The mean wear, the greatest, and the greatest of blocks that hold roots or name them.
+    fn wear(&self) -> (f64, u32, u32) {
+        let pages = self.image.geometry.pages_per_block as usize;
+        let of_roots = self.image.worn.iter().enumerate().filter(|(block, _)| {
+            self.image.pages[block * pages]
+                .as_ref()
+                .is_some_and(|page| matches!(page[0], kind::ROOT | kind::ANCHOR))
+        });
+        let most_of_roots = of_roots.map(|(_, worn)| *worn).max().unwrap_or(0);
+        let worn = &self.image.worn;
+        let mean = f64::from(worn.iter().sum::<u32>()) / f64::from(worn.len() as u32);
+        (mean, worn.iter().copied().max().unwrap_or(0), most_of_roots)
+    }
+}
+
+/// `FLYSCH_CUT_WAKES` and `FLYSCH_CLEAN_WAKES` of a row each, on `FLYSCH_BLOCKS` blocks.
+#[test]
+fn wakes_do_not_wear_root_blocks_out() {
+    let blocks = number("FLYSCH_BLOCKS", 96) as u32;
+    let shape = if blocks > 96 { (2048, 64, blocks) } else { (512, 16, blocks) };
+    let mut device = Device::new((&COUNTERS, count), shape, (20_000, 100));
+    let (cut, clean) = (number("FLYSCH_CUT_WAKES", 4000), number("FLYSCH_CLEAN_WAKES", 4000));
+    let mut not_clean = 0;
+    for wake in 0..cut.cast_signed() {
+        device.wake(wake..wake + 1, false);
+    }
+    let after_cuts = device.wear();
+    device.wake(0..1, true);
+    for wake in 0..clean.cast_signed() {
+        let (report, _) = device.wake(wake..wake + 1, true);
+        not_clean += u32::from(!report.is_clean);
+    }
+    let (mean, most, of_roots) = device.wear();
+    println!("{blocks} blocks, {cut} cut wakes: mean, most, most of roots {after_cuts:?}");
+    println!("and {clean} clean ones: {mean:.1}, {most}, {of_roots}; {not_clean} were not clean");
+    for (mean, _, of_roots) in [after_cuts, (mean, most, of_roots)] {
+        let is_kept = f64::from(of_roots) <= 2.0 * mean;
+        assert!(is_kept, "a root block is worn {of_roots} times, the mean {mean:.1}");
+    }
+    assert!(not_clean <= 4, "{not_clean} mounts after a close were not clean");
+}
+
+/// Mounts of 16 MB, 128 MB and 1 GB.
+#[test]
+fn mounts_read_little() {
+    let rows = number("FLYSCH_ROWS", 1500).cast_signed();
+    for blocks in [128, 1024, 8192] {
+        let ram = if blocks > 4096 { 65_536 } else { 20_000 };
+        let mut device = Device::new((&SCHEMA, put), (2048, 64, blocks), (ram, 100_000));
+        let (mut id, mut cut, mut clean) = (0, [0; 3], [0; 3]);
+        let note = |most: &mut [u64; 3], (report, first): (OpenReport, [u64; 2])| {
+            for (most, one) in most.iter_mut().zip([u64::from(report.reads), first[0], first[1]]) {
+                *most = (*most).max(one);
+            }
+        };
+        while id < rows {
+            for (turn, len) in [1, 2, 3, 5, 8, 13, 21, 34, 300, 300].into_iter().enumerate() {
+                let is_clean = turn % 2 == 1;
+                let seen = device.wake(id..id + len, is_clean);
+                id += len;
+                let was_clean = seen.0.is_clean;
+                note(if was_clean { &mut clean } else { &mut cut }, seen);
+            }
+        }
+        println!("{blocks} blocks, {id} rows: most reads of a mount, programs and erases of the");
+        println!("first commit: after a cut {cut:?}, after a close {clean:?}");
+        assert!(cut[0] <= 110 && clean[0] <= 110, "{blocks} blocks: {cut:?}, {clean:?}");
+    }
+}
