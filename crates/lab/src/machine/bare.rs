@@ -47,7 +47,7 @@ fn label(page: &[u8], write: &mut u64) -> &'static str {
     }
     *write = header.write;
     match header.kind {
-        Kind::Root | Kind::Confirm | Kind::Name => "root",
+        Kind::Anchor | Kind::Root | Kind::Confirm | Kind::Name => "root",
         Kind::Record | Kind::Table => "log",
         Kind::Rows | Kind::More | Kind::Summary => "record",
         Kind::Run if header.block >> 14 == Space::Old as u16 => "merge",
