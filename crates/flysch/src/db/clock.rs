@@ -13,7 +13,8 @@ pub trait Clock: fmt::Debug {
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Tell the time, in microseconds since 1970: commits carry it until they are told another.
+    /// Set the time, in microseconds since 1970. It is the time of all commits until it is set
+    /// again.
     pub const fn set_time(&mut self, time: u64) {
         self.time = time;
     }

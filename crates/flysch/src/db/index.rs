@@ -11,7 +11,8 @@ use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part};
 use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, Lent, SHARED, StoreError, TOMBSTONE};
 
-/// Most pages of rows whose entries may be in RAM alone. A mount reads all of them again.
+/// Greatest number of pages of rows whose entries may be in RAM alone. A mount reads all of them
+/// again.
 const UNFLUSHED_MAX: u32 = 12;
 
 /// Entries that the memory table must still have room for, so that a flush may be put off.

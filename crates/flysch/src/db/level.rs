@@ -18,7 +18,7 @@ const ERASES_BETWEEN: u32 = 8;
 const WEAR_SPREAD: u8 = 10;
 /// Programmed pages for which one page is copied.
 const PAGES_A_COPY: u64 = 4;
-/// Most copies that may be postponed.
+/// Greatest number of copies that may be postponed.
 const OWED_MAX: u64 = 64;
 
 /// The state of wear levelling.

@@ -111,7 +111,7 @@ pub struct Db<'ram, 's, N> {
     unpaid: u32,
     /// The write number when the last transaction began.
     begun_at: u64,
-    /// Erases of the session when the transaction under way began.
+    /// Erases of this session when the open transaction began.
     erased_at: u32,
     /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,

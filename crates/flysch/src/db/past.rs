@@ -12,7 +12,7 @@ use super::{At, Db, DbError};
 use crate::media::{Header, Kind, MediaError, Page, Space};
 use crate::record::{MOMENT_SIZE, Moment, is_void, moment_place};
 
-/// Most pages that are read, one after the other, to find one that holds a time.
+/// Greatest number of pages that are read, one after the other, to find one that holds a time.
 const LOOKED_AT: u32 = 8;
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {

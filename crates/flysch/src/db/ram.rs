@@ -7,7 +7,7 @@ pub(crate) struct Ram<'ram> {
 }
 
 impl<'ram> Ram<'ram> {
-    /// All of `bytes`.
+    /// RAM of which nothing is taken yet.
     pub(crate) const fn new(bytes: &'ram mut [u8]) -> Self {
         Self { rest: bytes }
     }

@@ -220,7 +220,7 @@ impl KeyRange {
         (self.entry, self.passed) = (None, 0);
     }
 
-    /// What a row behind an entry has to carry.
+    /// What a row must have that an entry leads to: the entry's code, and a key in the range.
     fn sought(&self, entry: Entry, is_doubtful: bool) -> Sought<'_> {
         let carried = Carried::Code(entry.code, self.ends.as_ref());
         Sought { table: self.table, index: self.index, carried, is_doubtful }

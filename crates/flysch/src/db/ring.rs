@@ -16,9 +16,9 @@ use crate::row::{Keep, RINGS_MAX};
 
 /// Blocks that a ring keeps when others need space, besides the block of its head.
 const LEAST: u32 = 1;
-/// Most blocks whose summaries are tried, where the oldest block has none.
+/// Greatest number of blocks whose summaries are tried, where the oldest block has none.
 const ENDS_LOOKED_AT: u32 = 4;
-/// Most records that one call writes so that blocks of rings may go.
+/// Greatest number of records that one call writes so that blocks of rings may go.
 const RECORDS_MAX: u32 = 4;
 
 /// The oldest block of a ring.

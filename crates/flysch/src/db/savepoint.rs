@@ -12,7 +12,7 @@ use crate::media::{Page, Space};
 use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows, is_void, read_page};
 use crate::row::RowView;
 
-/// Most savepoints that a program may hold at a time.
+/// Greatest number of savepoints that a program may hold at a time.
 pub const SAVEPOINTS_MAX: usize = MARKS_MAX - 1;
 
 /// A place in a transaction to which it can be taken back. It is of use in that transaction alone.
@@ -45,7 +45,7 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Mark this place of the transaction under way.
+    /// Make a savepoint in the open transaction.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
         let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
         let first = [None; PART_SPACES.len()];
@@ -60,7 +60,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.records.marks.truncate(usize::from(savepoint.number));
     }
 
-    /// Take the transaction under way back to a mark of it.
+    /// Take the open transaction back to a savepoint.
     #[inline(never)]
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         let number = usize::from(savepoint.number);

@@ -35,7 +35,7 @@ pub(super) struct Seat {
 /// What a lookup of one key found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sought {
-    /// The newest row that carries the key, or its tombstone.
+    /// The newest row that has the key, or its tombstone; None where there is neither.
     pub(super) seat: Option<Seat>,
     /// Whether a row of another key with the same code was met.
     pub(super) has_met: bool,

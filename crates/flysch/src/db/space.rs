@@ -14,7 +14,7 @@ use crate::record::ROW_SPACES;
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Most records that one call writes so that blocks may go.
+/// Greatest number of records that one call writes so that blocks may go.
 const RECORDS_MAX: u32 = 4;
 
 /// Free blocks that are kept back for each ring.

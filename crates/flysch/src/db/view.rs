@@ -14,7 +14,7 @@ use crate::media::{Page, Space};
 use crate::record::{Move, PART_SPACES, PARTS, Position, part_of, tail_page};
 use crate::row::RowView;
 
-/// Most such corrections that are kept while snapshots are open.
+/// Greatest number of tails that are followed to another page while snapshots of them are open.
 const TAILS_MAX: usize = 4;
 
 /// What was committed at a moment. The caller holds it, and gives it back by [`Db::release`]. The
@@ -94,7 +94,7 @@ pub(super) struct Held {
     last: [u32; PARTS],
     /// Number of the present generation of snapshots; 0 before the first one of the session.
     generation: u32,
-    /// Corrections of pages that tails did not become in the end.
+    /// Tails of snapshots that came to another page than expected.
     tails: [Option<Move>; TAILS_MAX],
     tail_count: u8,
 }

@@ -29,9 +29,9 @@ pub(super) const UNCHANGED: u8 = 8;
 /// Greatest number of a commit or a record. Greater ones are never written, so that there is room
 /// to count on.
 pub(crate) const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
-/// Most programs of a device's life: no part lasts as long.
+/// Greatest number of programs of a device's life: no part lasts as long.
 const WRITE_MAX: u64 = 1 << 47;
-/// Most erases of a device's life.
+/// Greatest number of erases of a device's life.
 const ERASE_MAX: u32 = 1 << 31;
 
 /// The content of a record, besides what the flash layer adds itself.

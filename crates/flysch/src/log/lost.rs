@@ -16,7 +16,7 @@ use super::table::pages_ahead;
 use super::{Log, choose_list, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
 
-/// Most bytes of a root's checkpoint without its front, the tail and the block table.
+/// Greatest number of bytes of a root's checkpoint without its front, the tail and the block table.
 const STATE_MAX: usize = 2048;
 
 /// Whether a root block without a visible root has a name page of a later epoch than the newest

@@ -40,12 +40,13 @@ use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
 use crate::media::{Kind, Media, MediaError, Name, Use};
 
-/// Most records in a chain, in which each has only what was added to the tail since the one before.
+/// Greatest number of records in a chain, in which each has only what was added to the tail since
+/// the one before.
 pub(crate) const CHAIN_MAX: usize = 12;
 /// The next log block is made ready when so many records still fit the present one, and one more
 /// for each page of the block table.
 const AHEAD: u32 = 10;
-/// Most programs of a call that commits one row.
+/// Greatest number of programs of a call that commits one row.
 pub(crate) const PROGRAMS_MAX: u64 = 3;
 /// A log block may end early, at a cheap commit, within the last of so many equal parts of its
 /// pages.

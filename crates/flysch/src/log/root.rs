@@ -19,11 +19,11 @@ use super::table::pages_ahead;
 use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
-/// Most root blocks of a device.
+/// Greatest number of root blocks of a device.
 pub(crate) const CELLS_MAX: usize = 8;
-/// Most bytes of a root's checkpoint without the tail and the block table.
+/// Greatest number of bytes of a root's checkpoint without the tail and the block table.
 const STATE_MAX: usize = 6144;
-/// Most log blocks of a list.
+/// Greatest number of log blocks of a list.
 pub(crate) const LIST_MAX: usize = 16;
 /// Blocks at the start of the partition among which the root blocks are chosen.
 pub(crate) const CANDIDATES: u32 = 16;

@@ -13,7 +13,7 @@ use crate::media::{Header, Kind, Label, Media, MediaError, Name, Sight, clear};
 
 /// Bit in the `owner` of a page that is the last part of a record.
 const LAST: u8 = 0x80;
-/// Most parts of a record.
+/// Greatest number of parts of a record.
 pub(crate) const PARTS_MAX: u8 = 0x7F;
 
 /// Where a record begins, and which pages are its own.

@@ -6,7 +6,7 @@
 use super::table::{Table, Use};
 use crate::bytes::array;
 
-/// Most changes that are kept. When there are as many, the next log block begins.
+/// Greatest number of changes that are kept. When there are as many, the next log block begins.
 pub(crate) const CHANGES_MAX: usize = 32;
 /// Bytes of a change in a record.
 pub(crate) const CHANGE_SIZE: usize = 4;

@@ -11,7 +11,7 @@
 use super::address::{Numbers, Page, Space};
 use crate::bytes::array;
 
-/// Most spans that are kept.
+/// Greatest number of spans that are kept.
 pub const SPANS_MAX: usize = 28;
 /// Number of spans from which on no transaction begins or goes on.
 pub(crate) const SPANS_REFUSED: usize = 18;

@@ -44,7 +44,8 @@ const LOG: u16 = 0xFFFC;
 const RESERVED: u16 = 0xFFF0;
 /// A bit that is set in the entries of rings' blocks, in a database with rings.
 const RING: u16 = 1 << 13;
-/// Most blocks of a partition with rings: their numbers have to leave the bit [`RING`] free.
+/// Greatest number of blocks of a partition with rings: their numbers have to leave the bit
+/// [`RING`] free.
 pub(crate) const RING_BLOCKS_MAX: u32 = 4096;
 
 impl Use {

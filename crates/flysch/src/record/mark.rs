@@ -3,7 +3,8 @@
 use super::tail::PARTS;
 use crate::media::Space;
 
-/// Most marks at a time: those of the program's savepoints, and one of the engine's own.
+/// Greatest number of marks at a time: those of the program's savepoints, and one of the engine's
+/// own.
 pub(crate) const MARKS_MAX: usize = 5;
 
 /// How far a ring has come.

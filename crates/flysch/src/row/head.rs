@@ -15,15 +15,15 @@
 use super::varint::{self, Varint, unzigzag, zigzag};
 use super::{RowError, TABLES_MAX};
 
-/// Most bytes of a body: its length then takes four bytes.
+/// Greatest number of bytes of a body: its length then takes four bytes.
 pub const BODY_LEN_MAX: u32 = (1 << 28) - 1;
 
-/// Most bytes that the body length takes.
+/// Greatest number of bytes that the body length takes.
 pub const LEN_SIZE_MAX: usize = 4;
 
 const _: () = assert!(BODY_LEN_MAX >> (7 * LEN_SIZE_MAX) == 0, "the longest length fits");
 
-/// Most bytes of body length, head and commit delta together.
+/// Greatest number of bytes of body length, head and commit delta together.
 pub(crate) const HEAD_SIZE_MAX: usize = LEN_SIZE_MAX + 1 + varint::VARINT_MAX;
 
 mod bits {

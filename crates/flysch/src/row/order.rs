@@ -20,7 +20,7 @@ use core::cmp::Ordering;
 
 use super::{ColumnType, Value};
 
-/// Most bytes of the end of a range that are kept and compared.
+/// Greatest number of bytes of the end of a range that are kept and compared.
 pub(crate) const END_SIZE: usize = 64;
 
 /// Upper limits of numbers from zero on that take one byte, two, three.

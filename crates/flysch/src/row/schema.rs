@@ -32,13 +32,13 @@
 use super::siphash::HashKey;
 use super::{ColumnType, SchemaError};
 
-/// Most tables of a database: a row's head has four bits for its table.
+/// Greatest number of tables of a database: a row's head has four bits for its table.
 pub const TABLES_MAX: usize = 16;
-/// Most columns of a table.
+/// Greatest number of columns of a table.
 pub const COLUMNS_MAX: usize = 32;
-/// Most indexes of a schema, those of all tables together.
+/// Greatest number of indexes of a schema, those of all tables together.
 pub const INDEXES_MAX: usize = 32;
-/// Most ring tables of a database: each has a space of its own.
+/// Greatest number of ring tables of a database: each has a space of its own.
 pub const RINGS_MAX: usize = 2;
 
 /// All tables of a database.

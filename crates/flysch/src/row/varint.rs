@@ -3,7 +3,7 @@
 //! 1. A number has one form: a form whose last byte adds nothing is refused.
 //! 2. Signed numbers go zig-zag: 0, -1, 1, -2 … become 0, 1, 2, 3 …, so that small ones are short.
 
-/// Most bytes of a varint.
+/// Greatest number of bytes of a varint.
 pub(crate) const VARINT_MAX: usize = 10;
 
 /// Bytes that `value` takes: 1 below 128, 2 below 16,384, 10 at most.

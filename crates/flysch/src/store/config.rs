@@ -214,7 +214,7 @@ impl StoreConfig {
         })
     }
 
-    /// Most reads of one call of [`Store::work`].
+    /// Greatest number of reads of one call of [`Store::work`].
     pub const fn reads_max(&self) -> u32 {
         5 + 5 * self.layout.cells / 2
     }
@@ -296,7 +296,7 @@ impl StoreConfig {
     }
 }
 
-/// Most pages of a flush, which is done within one call.
+/// Greatest number of pages of a flush, which is done within one call.
 const FLUSH_PAGES_MAX: u32 = 2;
 /// About how many bits keys differ in that follow each other in a run.
 const KEY_BITS: u8 = 36;
@@ -317,5 +317,5 @@ const MEMTABLE_MIN: usize = 512;
 /// Recent runs for which the table of runs has room beside the levels, even if all are as long as
 /// they can be. As a rule about twice as many fit.
 const RECENTS_MIN: usize = 5;
-/// The same number, where there is RAM enough.
+/// Recent runs for which the table of runs has room where there is RAM enough.
 const RECENTS_WANTED: usize = 9;

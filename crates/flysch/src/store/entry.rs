@@ -14,7 +14,7 @@ pub const TAKE_BACK: u8 = 2;
 pub const TOMBSTONE: u8 = 4;
 /// Number of flags.
 pub(crate) const FLAG_BITS: u8 = 3;
-/// Most indexes of a store.
+/// Greatest number of indexes of a store.
 pub const INDEX_MAX: usize = 8;
 
 /// An entry of an index: it leads from a code to a row.

@@ -50,7 +50,7 @@ pub(crate) enum Due {
     PutOff,
 }
 
-/// Most programs that may fail one after another.
+/// Greatest number of programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
 
 impl Store<'_> {

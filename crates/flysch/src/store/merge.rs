@@ -20,7 +20,7 @@ use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
 use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
-/// Most inputs of a merge.
+/// Greatest number of inputs of a merge.
 pub(crate) const INPUTS_MAX: usize = RECENTS_MAX + 3;
 /// Bytes of the smallest window.
 pub(crate) const WINDOW_MIN: usize = 40;

@@ -7,7 +7,7 @@ use super::unit::{Coding, header_size};
 /// Per cent of a unit that merged runs are planned to fill. At 92 few units spill; found by
 /// measuring.
 const FILL_PERCENT: u64 = 92;
-/// The same for flushed runs, whose entries are known exactly.
+/// Per cent of a unit that flushed runs are planned to fill: their entries are known exactly.
 const FLUSH_FILL_PERCENT: u64 = 97;
 
 /// Remainder bits of the first unit of ordered codes, whose gaps are not known. Later units learn
@@ -129,7 +129,8 @@ pub(crate) fn meet_evenly(
     })
 }
 
-/// Most entries that may come together beyond the planned ones: half of what a unit holds.
+/// Greatest number of entries that may come together beyond the planned ones: half of what a unit
+/// holds.
 const EXCESS_MAX: u64 = 40;
 /// Parts of which the numbers of codes are compared.
 const PARTS: usize = 8;

@@ -14,9 +14,9 @@ use super::job::{Due, Job};
 use super::merge::INPUTS_MAX;
 use super::run::{Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, RECENT, Run};
 
-/// Most bytes of an encoded job.
+/// Greatest number of bytes of an encoded job.
 pub(crate) const JOB_SIZE: usize = 224;
-/// Most entries of a recent run that a small merge writes.
+/// Greatest number of entries of a recent run that a small merge writes.
 const ENTRIES_MAX: u32 = 30_000;
 
 /// Pages that a large merge writes before it may be put off again.

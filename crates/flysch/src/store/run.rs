@@ -14,7 +14,7 @@ use super::entry::{INDEX_MAX, Shape};
 use super::fence::ends_group;
 use crate::media::{Numbers, Page, Space};
 
-/// Most extents of a run. Void pages and pages of other runs may lie between them.
+/// Greatest number of extents of a run. Void pages and pages of other runs may lie between them.
 pub(crate) const EXTENTS_MAX: usize = 4;
 /// The level number of recent runs, which belong to no level.
 pub(crate) const RECENT: u8 = 0xFF;

@@ -27,10 +27,10 @@ use crate::row::varint::VARINT_MAX;
 
 /// The version of this format.
 const VERSION: u8 = 1;
-/// Most entries of a unit: each takes two bits at least.
+/// Greatest number of entries of a unit: each takes two bits at least.
 const UNIT_ENTRIES_MAX: u64 = 2048;
-/// Most bytes of a job without its run: nine bytes, numbers of five bytes and two of 64 bits, and a
-/// least and a greatest key.
+/// Greatest number of bytes of a job without its run: nine bytes, numbers of five bytes and two of
+/// 64 bits, and a least and a greatest key.
 const JOB_REST: usize = 9 + 6 * 5 + 2 * VARINT_MAX + BOUNDS_SIZE;
 /// The marks of a run that are written to the state.
 const KEPT: u8 = IN_ROUND | IN_JOB | MERGED | FENCED;

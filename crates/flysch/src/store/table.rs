@@ -23,15 +23,15 @@ use super::run::{EXTENTS_MAX, Extent, Head, Run, Section};
 use crate::bytes::array;
 use crate::row::varint;
 
-/// Most recent runs that exist at a time.
+/// Greatest number of recent runs that exist at a time.
 pub(crate) const RECENTS_MAX: usize = 12;
-/// Most levels of an index.
+/// Greatest number of levels of an index.
 pub(crate) const LEVELS_MAX: usize = 4;
-/// Most sources of an index: segments of the memory table, recent runs, levels.
+/// Greatest number of sources of an index: segments of the memory table, recent runs, levels.
 pub(crate) const SOURCES_MAX: usize = 2 + RECENTS_MAX + LEVELS_MAX;
 /// Bytes in front of the body.
 pub(crate) const FRONT: usize = 4;
-/// Most bytes of a run in the table.
+/// Greatest number of bytes of a run in the table.
 const RECORD_MAX: usize = 255;
 
 /// The facts on which the encoding of a run depends.
@@ -141,7 +141,8 @@ impl Form {
         Some(Section { least, greatest, ..section })
     }
 
-    /// Most bytes of a run in a space of `page_count` pages, without its sections and bounds.
+    /// Greatest number of bytes of a run in a space of `page_count` pages, without its sections and
+    /// bounds.
     const fn front_size(page_count: u32, pointer_bits: u8) -> usize {
         let page = varint::len(page_count as u64);
         let pointer = varint::len(1 << pointer_bits);
@@ -149,19 +150,19 @@ impl Form {
     }
 }
 
-/// Most bytes of a number of entries or units.
+/// Bytes that a number of entries or units takes at most.
 const COUNT_SIZE: usize = 4;
-/// Most bytes of a least and a greatest key: both together have 64 bits and a carry.
+/// Greatest number of bytes of a least and a greatest key: both together have 64 bits and a carry.
 pub(crate) const BOUNDS_SIZE: usize = 19;
 
-/// Most bytes of all level runs.
+/// Greatest number of bytes of all level runs.
 const fn levels_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.key_level_count() as usize;
     config.level_count() as usize * (front + COUNT_SIZE) + keys * BOUNDS_SIZE
 }
 
-/// Most bytes of a recent run.
+/// Greatest number of bytes of a recent run.
 pub(crate) const fn recent_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.form().keys.count_ones() as usize;
@@ -187,7 +188,7 @@ pub(crate) struct Runs<'ram> {
     form: Form,
     used: u16,
     len: u8,
-    /// Most bytes of a recent run; below, of all level runs.
+    /// Greatest number of bytes of a recent run; below, of all level runs.
     longest: u8,
     reserved: u16,
 }

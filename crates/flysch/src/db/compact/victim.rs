@@ -6,7 +6,7 @@ use super::super::Db;
 use crate::media::{Page, Space, Use};
 use crate::record::ROW_SPACES;
 
-/// Most rows of a window.
+/// Greatest number of rows of a window.
 pub(super) const WINDOW_MAX: usize = 256;
 /// The least dead share of a victim, in sixteenths.
 const DEAD_MIN: u8 = 2;
