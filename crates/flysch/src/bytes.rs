@@ -56,7 +56,8 @@ const TABLE32: [u32; 16] = {
     table
 };
 
-/// What a byte makes of the checksum when 0 to 7 bytes follow it (Intel's slicing by eight).
+/// Tables of Intel's slicing by eight: `TABLES[n][byte]` is what a byte adds to the checksum when
+/// `n` bytes follow it.
 #[cfg(feature = "fast-crc")]
 static TABLES: [[u32; 256]; 8] = {
     let mut tables = [[0; 256]; 8];

@@ -16,16 +16,17 @@ use crate::bytes::array;
 
 /// Bytes of a cell.
 const CELL: usize = 512;
-/// Bytes in front of a cell: its number, and when it was used last.
+/// Bytes in front of each cached cell: the cell's number, and when it was used last.
 const FRONT: usize = 8;
-/// Places where a cell may lie.
+/// Places among which a cell may lie: the cache is set-associative.
 const WAYS: usize = 4;
-/// Bytes of all places of a cell.
+/// Bytes of one set.
 const SET: usize = WAYS * (FRONT + CELL);
-/// The number of no cell.
+/// The number in a place that is empty.
 const NONE: u32 = u32::MAX;
 
-/// A chip, and cells of it that were read. RAM: what is given, of which 98 % are cells.
+/// A chip with a cache of the cells that were read from it. RAM: the memory given, of which 98 %
+/// hold cells.
 #[derive(Debug)]
 pub struct Cache<'m, N> {
     nand: N,
@@ -37,7 +38,7 @@ pub struct Cache<'m, N> {
 }
 
 impl<'m, N: Nand> Cache<'m, N> {
-    /// Keep cells of a chip in this memory: 2,080 bytes for each four of them. Cost: none.
+    /// Cache cells of a chip in this memory: 2,080 bytes for each four of them. Cost: none.
     pub fn new(nand: N, memory: &'m mut [u8]) -> Self {
         let cells = nand.geometry().page_size / CELL as u32;
         let mut cache = Self { nand, memory, cells, clock: 0 };
@@ -52,7 +53,7 @@ impl<'m, N: Nand> Cache<'m, N> {
         &self.nand
     }
 
-    /// The chip again. Cost: none.
+    /// Give the chip back. Cost: none.
     pub fn into_nand(self) -> N {
         self.nand
     }
@@ -89,7 +90,7 @@ impl<'m, N: Nand> Cache<'m, N> {
         self.places(cell).find(|&place| self.front(place).0 == cell)
     }
 
-    /// Keep a cell in the place of the one that was not used for longest.
+    /// Cache a cell in place of the one of its set that was not used for longest.
     fn keep(&mut self, cell: u32, bytes: &[u8]) {
         debug_assert_eq!(bytes.len(), CELL, "a cell is kept whole");
         let clock = self.tick();
@@ -103,7 +104,7 @@ impl<'m, N: Nand> Cache<'m, N> {
         self.memory[place * (FRONT + CELL) + FRONT..][..CELL].copy_from_slice(bytes);
     }
 
-    /// Copy cells that are all here.
+    /// Copy cells from the cache; false where one of them is not cached.
     fn take(&mut self, first: u32, bytes: &mut [u8]) -> bool {
         let cells = || (first..).zip(0..bytes.len() / CELL);
         if !cells().all(|(cell, _)| self.find(cell).is_some()) {

@@ -1,8 +1,9 @@
 //! Deletes of rows that others refer to.
 //!
-//! The row is not deleted before those that refer to it are, so what is found by its key stays
-//! found. From the row one goes down to a row that refers to it, and so on; the last one is
-//! deleted, or its reference made null, and the way down begins anew. Nothing is kept of the way.
+//! A row is deleted after the rows that refer to it, so it can be found by its key until then. The
+//! search descends from the row to one that refers to it, and on to one that refers to that, until
+//! no other row refers to the last one. That one is deleted, or its reference is set to null, and
+//! the search begins at the top again. So RAM need not hold the path.
 
 use flysch_nand::Nand;
 
@@ -12,15 +13,15 @@ use super::seek::Seat;
 use super::{Db, DbError, OnDelete};
 use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 
-/// Rows that refer to each other in a chain, at most.
+/// Longest chain of rows that refer to each other. A longer one is refused.
 const DEPTH_MAX: u32 = 16;
-/// Bytes of a row that a cascade writes or deletes, as far as it looks at it.
+/// Bytes of a row that a cascade copies to look at its columns, counted from the row's beginning.
 const ROW_SIZE: usize = 512;
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Delete a row, and do to those that refer to it what their foreign keys say. Where one
-    /// forbids it, everything is as before. Cost: for each row that is deleted or changed the
-    /// lookups from the first row down to it, and an append.
+    /// Delete a row, and delete or change the rows that refer to it as their foreign keys say.
+    /// Where one of them forbids the delete, nothing is changed. Cost: for each row that is deleted
+    /// or changed, the lookups from the first row down to it, and an append.
     #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
         let mark = self.mark()?;
@@ -59,8 +60,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// A row that refers to another one, and the foreign key by which it does; none of the row
-    /// itself.
+    /// A row that refers to `parent`, and the number of the foreign key by which it does. None
+    /// where no row but the parent itself refers to it.
     #[inline(never)]
     fn child_of(&mut self, parent: Seat) -> Result<Option<(Seat, u8)>, DbError> {
         let keys = self.constraints.foreign_keys;
@@ -85,7 +86,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(None)
     }
 
-    /// The row at a place.
+    /// The row at a place of the cell that `pointer` names.
     fn seat_at(&mut self, pointer: u32, place: u32) -> Result<Seat, DbError> {
         let hash = self.key;
         let view = self.front_at(pointer, place)?;
@@ -94,7 +95,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(Seat { pointer, place, key, head: view.head, len: view.row_len, is_last: true })
     }
 
-    /// Copy the beginning of a row.
+    /// Copy the first bytes of a row, as many as `out` takes; returns their number.
     fn front_of(&mut self, seat: Seat, out: &mut [u8; ROW_SIZE]) -> Result<usize, DbError> {
         let stretch = self.rows_at(seat.pointer, false)?;
         let row = stretch.rows().nth(seat.place as usize).ok_or(DbError::Unknown)?;
@@ -122,7 +123,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Make the columns by which a row refers null.
+    /// Set the columns of a foreign key to null in a row that refers by it.
     fn set_null(&mut self, seat: Seat, key: u8) -> Result<(), DbError> {
         if seat.len > ROW_SIZE {
             return Err(DbError::RowTooLong { needed: seat.len });

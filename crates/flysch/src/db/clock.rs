@@ -1,4 +1,4 @@
-//! The time of commits, which the engine cannot know by itself.
+//! The time of commits. The engine has no clock of its own, so the caller tells the time.
 
 use core::fmt;
 
@@ -6,14 +6,15 @@ use flysch_nand::Nand;
 
 use super::Db;
 
-/// A clock of the caller's: microseconds since 1970, or since any moment that does not move.
+/// A clock of the caller's. It counts microseconds since 1970, or since any other fixed moment.
 pub trait Clock: fmt::Debug {
     /// The time now, microseconds since 1970.
     fn now(&self) -> u64;
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Tell the time, in microseconds since 1970: commits carry it until they are told another.
+    /// Set the time, in microseconds since 1970. It is the time of all commits until it is set
+    /// again.
     pub const fn set_time(&mut self, time: u64) {
         self.time = time;
     }
@@ -23,17 +24,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.clock = Some(clock);
     }
 
-    /// The time of the last commit; that of the commit under way while a record is made.
+    /// The time of the last commit, in microseconds. While a record is made, it is that of the
+    /// commit under way.
     pub const fn time(&self) -> u64 {
         self.time
     }
 
-    /// Ask the clock, where there is one.
+    /// Take the time from the caller's clock, if there is one.
     pub(super) fn note_time(&mut self) {
         self.time = self.now();
     }
 
-    /// The time now, as far as the database is told.
+    /// The time now, in microseconds: the clock's, or else what the caller told last.
     pub(super) fn now(&self) -> u64 {
         self.clock.map_or(self.time, Clock::now)
     }

@@ -1,4 +1,4 @@
-//! Commits: what a transaction did becomes one log record.
+//! Commits: a log record makes what a transaction did survive a power cut.
 
 use flysch_nand::Nand;
 
@@ -8,28 +8,29 @@ use crate::media::MediaError;
 use crate::record::Records;
 use crate::store::Store;
 
-/// When a commit is on flash.
+/// From when on a commit survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// When the call returns.
+    /// From the return of the call on.
     Durable,
-    /// With the next durable commit, [`Db::sync`] or [`Db::close`].
+    /// From the next durable commit, [`Db::sync`] or [`Db::close`] on.
     Lazy,
 }
 
-/// Programs of a flush.
+/// Programs that a flush of index entries takes.
 const FLUSH_PROGRAMS: u64 = 2;
 
-/// The layers whose state a record carries.
+/// The parts of the engine whose state a log record holds.
 pub(super) struct Layers<'l, 'ram> {
     pub(super) records: &'l Records<'ram>,
     pub(super) store: &'l Store<'ram>,
-    /// Whether commits go to memory beside the chip.
+    /// Whether commits go to an NvRam.
     pub(super) has_beside: bool,
 }
 
 impl<'l> Layers<'l, '_> {
-    /// The body of a record of this moment. `logged` is the part of the tail that records have.
+    /// Make the body of a log record of the present state. `logged` is the part of the tail that
+    /// earlier records hold.
     pub(super) fn body(
         &self,
         logged: usize,
@@ -55,9 +56,10 @@ impl<'l> Layers<'l, '_> {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Make certain what the open found, before the first program. Cost: nothing from the second
-    /// call on; after a close an erase and the pages of a checkpoint; after a cut two erases as a
-    /// rule, the pages of a checkpoint and a confirm page.
+    /// Make the state that the mount found certain, before the first program of the session.
+    /// Without that, what is programmed now could lead the next mount elsewhere. Cost: nothing from
+    /// the second call on; after a close an erase and the pages of a checkpoint; after a cut two
+    /// erases as a rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         let Some(doubt) = &self.doubt else { return Ok(()) };
         (self.held, self.held_cells) = (None, None);
@@ -70,7 +72,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Everything since the last commit is committed.
+    /// Commit everything that was done since the last commit.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "a transaction is committed once");
         self.note_time();
@@ -105,7 +107,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if has_paid { Ok(()) } else { self.level_for(programmed) }
     }
 
-    /// Write a record of this moment. Cost: one program as a rule.
+    /// Write a log record of the present state. Cost: one program as a rule.
     #[inline(never)]
     pub(super) fn record(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "a record holds committed rows alone");
@@ -113,7 +115,7 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
         self.forget_frame();
         self.advance_rings()?;
-        // A record beside the chip lets nothing go.
+        // A record in the NvRam lets no block go, so one in the log is needed.
         let is_log_due = self.is_log_due || self.compaction.gone.is_some();
         if !is_log_due && self.commit_beside()? {
             self.is_lazy = false;
@@ -147,7 +149,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Put what is committed into the memory beside the chip; false where the log has to take it.
+    /// Write a commit to the NvRam; false where it has to go to the log instead.
     #[inline(never)]
     fn commit_beside(&mut self) -> Result<bool, DbError> {
         let Some(beside) = &mut self.beside else { return Ok(false) };
@@ -161,24 +163,24 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// The log is to have everything: it cannot rest on the memory beside the chip.
+    /// Have the next record hold everything and go to the log: it cannot follow the NvRam's.
     fn forget_beside(&mut self) {
         if self.beside.as_ref().is_some_and(NvLog::is_used) {
             self.log.forget_tail();
         }
     }
 
-    /// The log has everything: the memory beside the chip begins anew.
+    /// Empty the NvRam: the log has everything that it held.
     pub(super) fn begin_beside_anew(&mut self) {
         if let Some(beside) = &mut self.beside {
             beside.begin_anew(self.commit, &self.media);
         }
     }
 
-    /// Do one thing that would be due soon: a flush, an operation towards the next log block, or a
-    /// block erased ahead; nothing where the call would program or erase more than it says. Tells
-    /// whether anything was done. The commit is done already: where no block is free, that is told
-    /// when one is needed.
+    /// Do one thing that will soon be needed anyway: a flush, an operation towards the next log
+    /// block, or the erase of a block. Nothing is done where the call would program or erase more
+    /// than its documentation says. Returns whether anything was done. The commit is already
+    /// complete, so a lack of free blocks is no error here; it is one when a block is needed.
     #[inline(never)]
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
         let spent = self.media.write - self.begun_at;
@@ -203,8 +205,9 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(false)
     }
 
-    /// Put everything on flash, and say that nothing is under way. Cost: as [`Db::sync`], and an
-    /// erase and a name page where a list of log blocks ends.
+    /// Put everything on flash, and record that nothing is under way, so that the next open trusts
+    /// what it finds. Cost: as [`Db::sync`], and an erase and a name page where a list of log
+    /// blocks ends.
     pub fn close(mut self) -> Result<N, DbError> {
         if self.doubt.as_ref().is_some_and(|doubt| doubt.is_clean) && !self.is_lazy {
             return Ok(self.into_nand());
@@ -219,7 +222,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(self.into_nand())
     }
 
-    /// Let the blocks go that nothing on flash names any more.
+    /// Free the blocks that nothing on flash refers to any more.
     #[inline(never)]
     fn let_go(&mut self) {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");

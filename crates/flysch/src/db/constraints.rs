@@ -27,7 +27,7 @@ use crate::row::{KeyCode, RowView, Table, Value};
 /// The constraints of a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Constraints<'s> {
-    /// What rows are asked before they are appended.
+    /// Conditions that a row must meet before it is appended.
     pub checks: &'s [Check],
     /// References from one table to another.
     pub foreign_keys: &'s [ForeignKey],
@@ -36,16 +36,16 @@ pub struct Constraints<'s> {
     pub presets: &'s [Preset<'s>],
 }
 
-/// A question to each row that is inserted or updated.
+/// A condition for each row that is inserted or updated.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// Number of the table in the schema.
     pub table: u8,
-    /// Whether a row, of which it gets the values of all columns, may be.
+    /// Given the values of all columns of a row, returns whether the row is allowed.
     pub holds: fn(&[Value<'_>]) -> bool,
 }
 
-/// A reference of rows to rows of another table, or of the same.
+/// A foreign key: rows of a table refer to rows of another table, or of the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     /// The table whose rows refer.
@@ -54,18 +54,18 @@ pub struct ForeignKey {
     pub index: u8,
     /// The table that is referred to.
     pub parent: u8,
-    /// What becomes of the rows that refer to one that is deleted.
+    /// What a delete does to the rows that refer to the deleted row.
     pub on_delete: OnDelete,
 }
 
-/// What becomes of rows when the one that they refer to is deleted.
+/// What a delete does to the rows that refer to the deleted row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDelete {
-    /// They forbid the delete.
+    /// The delete is refused.
     Restrict,
-    /// They are deleted too.
+    /// The rows that refer are deleted too.
     Cascade,
-    /// The columns that refer become null. Such a row has at most 512 bytes.
+    /// The columns that refer are set to null. A row that refers has at most 512 bytes.
     SetNull,
 }
 
@@ -85,10 +85,10 @@ impl Constraints<'_> {
     pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[] };
 }
 
-/// What obeys constraints, and what deletes rows that others refer to.
+/// Functions that enforce constraints.
 ///
-/// Both are called through pointers that [`Db::set_constraints`] sets alone: a program that never
-/// calls it does not hold their code.
+/// They are called through pointers that only [`Db::set_constraints`] sets. So the code of a
+/// program that never calls it does not contain them.
 #[derive(Debug)]
 pub(super) struct Enforcer<N> {
     obey: Obey<N>,
@@ -99,8 +99,8 @@ type Obey<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>]) -> Result<(), DbError>;
 type Delete<N> = fn(&mut Db<'_, '_, N>, Wanted) -> Result<(), DbError>;
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Obey these constraints from now on. [`DbError::Constraint`] names one that does not fit the
-    /// schema. Cost: none.
+    /// Enforce these constraints from now on. [`DbError::Constraint`] where one of them does not
+    /// fit the schema. Cost: none.
     pub fn set_constraints(&mut self, constraints: Constraints<'s>) -> Result<(), DbError> {
         let wrong = |number: usize| DbError::Constraint { number: number as u8 };
         for (number, check) in constraints.checks.iter().enumerate() {
@@ -150,14 +150,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             && (takes_null || key.on_delete != OnDelete::SetNull)
     }
 
-    /// Refuse a row that does not obey the constraints, if there are any. Cost: a lookup for each
-    /// foreign key of the table that has no null.
+    /// Refuse a row that breaks a constraint, if any are set. Cost: a lookup for each foreign key
+    /// of the table that has no null.
     pub(super) fn obey(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         let obey = self.enforcer.as_ref().map(|enforcer| enforcer.obey);
         obey.map_or(Ok(()), |obey| obey(self, table, values))
     }
 
-    /// Delete a row to which others refer; false where it is of a table that is no parent.
+    /// Delete a row to which others may refer. False, with nothing done, where no foreign key has
+    /// its table as parent.
     pub(super) fn delete_parent(&mut self, root: Wanted) -> Result<bool, DbError> {
         let is_parent = self.constraints.foreign_keys.iter().any(|key| key.parent == root.table);
         let delete = self.enforcer.as_ref().filter(|_| is_parent).map(|enforcer| enforcer.delete);
@@ -165,7 +166,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         delete.map_or(Ok(false), |delete| delete(self, root).map(|()| true))
     }
 
-    /// Refuse a row that a check refuses, or whose parent is not there. Cost: a lookup for each
+    /// Refuse a row that fails a check, or whose parent does not exist. Cost: a lookup for each
     /// foreign key of the table that has no null.
     fn obey_all(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         let Constraints { checks, foreign_keys, .. } = self.constraints;
@@ -190,7 +191,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         if referring.iter().any(|column| value(column) == Value::Null) {
             return Ok(true);
         }
-        // A row may refer to itself.
+        // A row may refer to itself: then its parent is not on flash yet.
         if key.table == key.parent
             && referring.iter().map(value).eq(primary.columns.iter().map(value))
         {
@@ -205,7 +206,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 }
 
-/// The values of all columns of a row, in `out`; how many they are.
+/// Read the values of all columns of a row into `out`; returns their number.
 pub(super) fn values_of<'v>(
     view: &RowView<'v, '_>,
     out: &mut [Value<'v>],

@@ -11,69 +11,71 @@ use crate::store::StoreError;
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DbError {
-    /// The flash says no.
+    /// The flash could not be read or written.
     Media(MediaError),
-    /// The database cannot be found.
+    /// No database was found on the chip.
     Mount(MountError),
-    /// The schema is none.
+    /// The schema breaks a rule.
     Schema(SchemaError),
-    /// The chip's pages or blocks are of a shape that the engine does not take.
+    /// The engine does not take pages or blocks of the chip's sizes.
     Geometry,
-    /// The memory is too small: so many bytes are needed.
+    /// The caller gave too little RAM.
     RamTooSmall {
         /// Bytes that would have been enough.
         needed: usize,
     },
     /// The schema has no such table, or the table no such index.
     Unknown,
-    /// The values do not make a row of the table.
+    /// The values do not fit the columns of the table.
     Value(ValueError),
-    /// A row on flash is not whole.
+    /// Bytes on flash are no valid row.
     Row(RowError),
-    /// The index store says no.
+    /// The index store failed.
     Store(StoreError),
-    /// The table has no primary key: its rows cannot be named.
+    /// The table has no primary key, so no row can be named to update or delete it.
     Keyless,
-    /// The key of this index is taken.
+    /// Another row has this key, and the index is unique.
     Duplicate {
-        /// The index of the table.
+        /// Number of the index in its table.
         index: u8,
     },
-    /// The callback of this check refuses the row.
+    /// The row does not meet a condition of the constraints.
     Check {
         /// The check, by its place among the constraints.
         check: u8,
     },
-    /// No parent has the key of this foreign key; or a child has it, and its parent stays.
+    /// The row refers to a parent that does not exist; or a row cannot be deleted, because another
+    /// one refers to it.
     ForeignKey {
         /// The foreign key, by its place among the constraints.
         key: u8,
     },
-    /// The constraint of this kind and place is none of this schema.
+    /// A constraint does not fit the schema.
     Constraint {
-        /// The foreign key, check or preset, by its place among those.
+        /// Its place among the foreign keys, the checks or the presets.
         number: u8,
     },
-    /// The parents of this foreign key are rows of a ring table, which go by themselves.
+    /// The parents of a foreign key are in a ring table, whose oldest rows go by themselves.
     RingParent {
         /// The foreign key, by its place among the constraints.
         key: u8,
     },
-    /// Rows that a delete takes with it refer to each other in too long a chain, or in a circle.
+    /// The rows that a delete would take with it refer to each other in a circle, or in too long a
+    /// chain.
     Cascade,
-    /// The savepoint is gone, or there are too many.
+    /// The savepoint was released or taken back, or there are too many savepoints.
     Savepoint,
-    /// The row is longer than the memory given for it.
+    /// The row is longer than the memory that the caller gave for it.
     RowTooLong {
         /// Bytes of the row.
         needed: usize,
     },
-    /// There is no room for more rows, or no number for another commit.
+    /// There is no space for more rows, or no number for another commit.
     Full,
-    /// Rows were moved since the cursor was made, so that it would miss some or give them twice.
+    /// Rows were moved after the cursor was made, so it could miss some or give them twice; or what
+    /// a reader of the past asks for is gone.
     Stale,
-    /// The transaction has more rows than the memory can keep entries of: commit what there is, or
-    /// give more memory.
+    /// The index entries of the transaction outgrow the RAM: commit earlier, or give more RAM.
     TransactionTooLong,
 }
 

@@ -1,7 +1,7 @@
 //! Lookups by key: cursors that borrow nothing between calls.
 //!
-//! 1. A cursor over keys of many rows gives each row once, whatever is merged meanwhile.
-//! 2. What is inserted while a cursor is under way may be given or not.
+//! 1. A cursor gives each row of its key once, even if runs are merged meanwhile.
+//! 2. A row that is inserted after the cursor was made may be given or not.
 
 use flysch_nand::Nand;
 
@@ -18,42 +18,43 @@ use crate::row::{
 };
 use crate::store::{Entry, Probe, SHARED};
 
-/// The rows of one key.
+/// A cursor over the rows of one key.
 #[derive(Debug)]
 pub struct Find {
     wanted: Wanted,
     probe: Probe,
-    /// The entry whose cell is being looked through, and the rows of it that were passed.
+    /// The entry whose cell is being searched, and how many rows of that cell were passed.
     entry: Option<Entry>,
     passed: u32,
-    /// The pointer whose cell was looked through before.
+    /// The pointer of the cell that was searched before.
     last: Option<u32>,
     is_over: bool,
     since: Since,
 }
 
-/// What a row has to carry.
+/// What a row must have to be the one looked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Carried<'e> {
     /// This very key.
     Key(Digest),
-    /// A key of this code between these ends.
+    /// A key of this code, between these ends where there are any.
     Code(u64, Option<&'e (End, End)>),
 }
 
-/// A row that is looked for behind an entry.
+/// What is looked for in the cell that an entry names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sought<'e> {
     pub(super) table: u8,
     pub(super) index: u8,
     pub(super) carried: Carried<'e>,
-    /// Whether the entry is not sure to be the newest of its key.
+    /// Whether a newer entry of the same key may exist.
     pub(super) is_doubtful: bool,
 }
 
-/// A row that carries the key that is looked for.
+/// A row that has the key that is looked for.
 struct Candidate {
-    /// Its primary key's digest, where a row of the table may be there no more.
+    /// The digest of its primary key, to look up whether it was replaced or deleted. None where
+    /// rows of the table never were.
     key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
     is_last: bool,
@@ -66,7 +67,7 @@ pub(super) struct Place {
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Look for the rows whose columns of this index have these values. Cost: none.
+    /// A cursor over the rows whose columns of this index have these values. Cost: none.
     pub fn find(&self, table: u8, index: u8, values: &[Value<'_>]) -> Result<Find, DbError> {
         let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
         let (needed, given) = (indexed.columns.len(), values.len());
@@ -83,8 +84,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(Find { wanted, probe, entry: None, passed: 0, last: None, is_over: false, since })
     }
 
-    /// The row whose columns of this index have these values, copied into `out`. Cost: a read of
-    /// an index as a rule, and one of the row.
+    /// Copy the row whose columns of this index have these values into `out`; None where there is
+    /// none. Cost: one read of the index as a rule, and one of the row.
     pub fn get<'o>(
         &mut self,
         table: u8,
@@ -95,8 +96,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.find(table, index, values)?.next(self, out)
     }
 
-    /// The row at place `passed` or later among those at a pointer that carry the key and are
-    /// there: its place. `passed` comes to be the place behind it.
+    /// The place of a current row with the key, among the rows that begin in a cell, from place
+    /// `passed` on; None where there is no more. `passed` becomes the place behind it.
     #[inline(never)]
     pub(super) fn live_row(
         &mut self,
@@ -119,7 +120,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(None)
     }
 
-    /// The row at place `passed` or later of a cell that carries the key.
+    /// The row with the key at place `passed` of a cell or behind it.
     fn next_row(
         &mut self,
         pointer: u32,
@@ -141,7 +142,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 continue;
             }
             if let Some(found) = &mut found {
-                // A later row of the same key in the same cell: this one is replaced.
+                // A later row of the same cell has the same key: it replaces this one.
                 let is_same = view.head.table == sought.table
                     && primary.is_some_and(|key| view.digest(key, &hash).ok() == found.key);
                 found.is_last &= !is_same;
@@ -157,7 +158,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(found)
     }
 
-    /// Copy the row of a place among those at a pointer.
+    /// Copy the row at a place of the cell that a pointer names.
     pub(super) fn copy_at(
         &mut self,
         pointer: u32,
@@ -183,7 +184,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 }
 
 impl Carried<'_> {
-    /// Whether a row carries it in an index.
+    /// Whether a row has a key in an index.
     fn is_in(
         self,
         view: &RowView<'_, '_>,
@@ -213,7 +214,7 @@ pub(super) fn columns_of<'a>(
     kinds.map(|(kind, &column)| (kind, view.column(column).unwrap_or(Value::Null)))
 }
 
-/// Refuse values of other types than the first columns of an index; null is of any type.
+/// Refuse values whose types are not those of the index's first columns. Null fits every type.
 pub(super) fn check_types(
     table: &Table<'_>,
     index: &Index<'_>,
@@ -228,9 +229,9 @@ pub(super) fn check_types(
 }
 
 impl Find {
-    /// The next row of the key, copied into `out`; none when there are no more. Cost: for the first
-    /// some reads of the index, for each one read of the row; where rows of the table were ever
-    /// replaced or moved, for each a lookup by its primary key.
+    /// Copy the next row of the key into `out`; None behind the last one. Cost: for the first row
+    /// some reads of the index, and one read for each row. Where rows of the table were ever
+    /// replaced or moved, each row takes a lookup by its primary key as well.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -256,7 +257,7 @@ impl Find {
         Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
     }
 
-    /// The pointer of the next row, and its place among the rows there.
+    /// The pointer of the next row's cell, and the row's place in that cell.
     pub(super) fn next_place<N: Nand>(
         &mut self,
         db: &mut Db<'_, '_, N>,
@@ -271,7 +272,7 @@ impl Find {
         self.next_of_many(db)
     }
 
-    /// The row of a unique key.
+    /// The pointer and the place of the row that has a unique key.
     fn only<N: Nand>(&self, db: &mut Db<'_, '_, N>) -> Result<Option<(u32, u32)>, DbError> {
         let Some(seat) = db.seek(self.wanted)?.row() else { return Ok(None) };
         let is_checked = self.wanted.index > 0 && db.is_checked(self.wanted.table)?;
@@ -290,7 +291,8 @@ impl Find {
                 Some(entry) => entry,
                 None => {
                     match db.next_entry(&mut self.probe)? {
-                        // Rows of one cell share an entry's pointer: they were all looked at.
+                        // Rows of one cell share a pointer, and all rows of this cell were
+                        // searched.
                         Some(entry) if self.last == Some(entry.pointer) => continue,
                         Some(entry) if !db.may_see(entry.pointer) => continue,
                         Some(entry) => entry,

@@ -1,8 +1,7 @@
-//! Indexes of the database: what they are in the store, and how their entries lead to rows.
+//! The indexes of the schema: how the index store keeps them, and how entries lead to rows.
 //!
-//! 1. The row has the last word: an entry whose row does not carry the key costs a read and no
-//!    more.
-//! 2. A run names rows on programmed pages only; entries of rows in the tail are in RAM.
+//! 1. The row decides: an entry whose row has another key costs a read, and gives no wrong answer.
+//! 2. A run names rows on programmed pages only. Entries of rows in the tail stay in RAM.
 
 use flysch_nand::Nand;
 
@@ -12,13 +11,14 @@ use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part};
 use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, INDEX_MAX, Lent, SHARED, StoreError, TOMBSTONE};
 
-/// Pages of rows whose entries are in RAM alone, at most: a mount reads them again.
+/// Greatest number of pages of rows whose entries may be in RAM alone. A mount reads all of them
+/// again.
 const UNFLUSHED_MAX: u32 = 12;
 
-/// Entries that must still fit the memory table when a flush is put off.
+/// Entries that the memory table must still have room for, so that a flush may be put off.
 const FLUSHED_AHEAD: usize = 8;
 
-/// A key that is looked for, and where.
+/// A key to look up, and the index to look it up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) table: u8,
@@ -36,19 +36,19 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.table(table)?.indexes.get(usize::from(index)).ok_or(DbError::Unknown)
     }
 
-    /// The entry of a row in an index: its number in the store, and its code there.
+    /// For a key in an index of the schema: the number of the store's index, and the code there.
     pub(super) fn code(&self, wanted: Wanted) -> Result<(u8, u64), DbError> {
         let kept = self.kept(wanted.table, wanted.index)?;
         Ok((kept.number, kept.code(wanted.digest)))
     }
 
-    /// What the frame held is about to be overwritten.
+    /// Forget which page the frame holds, as it is about to be overwritten.
     pub(super) const fn forget_frame(&mut self) {
         (self.held, self.held_cells) = (None, None);
     }
 
-    /// Put the entries of a row that was appended; of a tombstone, whose values are the key's, the
-    /// one of the primary key.
+    /// Put the entries of an appended row into the memory table. The values of a tombstone are
+    /// those of the primary key, so it has an entry in that index alone.
     pub(super) fn put_entries(
         &mut self,
         head: RowHead,
@@ -72,7 +72,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.put_digests(head, &digests, pointer)
     }
 
-    /// Put the entries of a row that has these digests.
+    /// Put the entries of a row whose keys have these digests into the memory table.
     pub(super) fn put_digests(
         &mut self,
         head: RowHead,
@@ -95,7 +95,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// The tail became another page than it was to be.
+    /// Give the entries of rows in the tail new pointers: the tail becomes another page than
+    /// expected.
     pub(super) fn rename(&mut self, moved: Move) {
         if moved.from != moved.to {
             self.follow_tail(moved);
@@ -104,7 +105,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// See that the entries of one more row fit the memory table.
+    /// Make room in the memory table for the entries of one more row.
     pub(super) fn make_room(&mut self, table: u8) -> Result<(), DbError> {
         let count = self.table(table)?.indexes.len();
         // Entries of committed rows in the tail stay in RAM while a transaction is under way: it
@@ -132,7 +133,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.flush_open()
     }
 
-    /// Flush the entries of the transaction under way whose rows are on pages, as a run of its own.
+    /// Flush the entries of the open transaction whose rows are programmed, as a run of its own.
     fn flush_open(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
@@ -146,8 +147,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// What tells of a pointer whether its row is on a page before the limit of its space. Moved
-    /// rows are on pages before they have entries.
+    /// A test whether the row that a pointer names is programmed, by the first page of each space
+    /// that is not. Moved rows have entries only once they are programmed.
     fn is_programmed(&self, limits: [u32; ROW_SPACES.len()]) -> impl Fn(u32) -> bool + use<N> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let firsts = ROW_SPACES.map(|space| self.records.stream(space).first);
@@ -162,8 +163,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// Whether the entries of the rows in the tail, which may be of any table, leave too little of
-    /// the memory table to others.
+    /// Whether the entries of the tail's rows, of whichever table, leave too little of the memory
+    /// table.
     fn is_taken_by_tail(&self) -> Result<bool, DbError> {
         let mut widest = 0;
         for table in 0..self.schema.tables.len() as u8 {
@@ -190,12 +191,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         })
     }
 
-    /// Rows of the transaction under way.
+    /// Rows that the open transaction appended so far.
     pub(super) fn row_count(&self) -> u32 {
         self.under_way.map_or(0, |tx| tx.rows)
     }
 
-    /// Program all rows of the tail.
+    /// Program all parts of the tail.
     pub(super) fn spill_tail(&mut self) -> Result<(), DbError> {
         for space in PART_SPACES {
             if self.records.tail.len_of(space) > 0 {
@@ -205,7 +206,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// Program the rows of the tail that go to a space.
+    /// Program the part of the tail that goes to a space.
     pub(super) fn spill_part(&mut self, space: Space) -> Result<(), DbError> {
         debug_assert!(self.records.tail.len_of(space) > 0, "there is something to program");
         self.forget_frame();
@@ -216,7 +217,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// Whether a flush is due soon: then it is done at a commit that does nothing else.
+    /// Whether a flush is due soon: it is then done at a commit that has nothing else to do.
     pub(super) fn is_flush_due(&self) -> bool {
         let has_pages = |space| self.media.head(space) != self.records.stream(space).mark;
         !self.store.has_room(FLUSHED_AHEAD) && ROW_SPACES.into_iter().any(has_pages)
@@ -249,9 +250,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// Put all entries into runs, those of the transaction under way behind the others, before it
-    /// is committed: nothing that is older stays in RAM behind its runs. Where this fails nothing
-    /// that is committed has changed, and the transaction may be taken back.
+    /// Flush all entries before a commit, those of the open transaction last. So no entry that
+    /// stays in RAM is older than the transaction's runs. Where this fails, nothing committed has
+    /// changed, and the transaction can still be rolled back.
     pub(super) fn flush_all(&mut self) -> Result<(), DbError> {
         self.spill_tail()?;
         self.flush_open()?;
@@ -262,20 +263,20 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// All rows up to the heads are in runs.
+    /// Note that the entries of all rows before the heads are in runs.
     pub(super) fn mark_flushed(&mut self) {
         for space in ROW_SPACES {
             self.records.stream_mut(space).mark = self.media.head(space);
         }
     }
 
-    /// Merge until another run can be listed.
+    /// Merge runs until the table of runs has room for another one.
     fn crowd_out(&mut self) -> Result<(), DbError> {
         while self.store.is_crowded() && self.work()? {}
         Ok(())
     }
 
-    /// Do a slice of the store's work; whether there was any.
+    /// Do a slice of the store's work; returns whether there was any.
     #[inline(never)]
     pub(super) fn work(&mut self) -> Result<bool, DbError> {
         if !self.store.is_due() {
@@ -293,14 +294,14 @@ impl From<StoreError> for DbError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Media(error) => error.into(),
-            // Runs of a transaction are merged with nothing while it is open.
+            // Runs of the open transaction cannot be merged to make room.
             StoreError::Crowded => Self::TransactionTooLong,
             error => Self::Store(error),
         }
     }
 }
 
-/// Whether a row is of the table and carries the key.
+/// Whether a row is of the table and has the key.
 pub(super) fn carries(
     view: &RowView<'_, '_>,
     wanted: Wanted,

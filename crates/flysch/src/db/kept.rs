@@ -1,13 +1,14 @@
-//! How the indexes of a schema stand in the store.
+//! How the index store keeps the indexes of a schema.
 //!
-//! Each is an index of the store as long as there are not more of them than the store takes.
-//! Beyond that indexes of one kind share one: all unique hashes, all other hashes, all unique
-//! orders over several columns, all other such orders. An ordered index over one column is never
-//! shared. Fewer indexes of the store are fewer runs: less RAM, and a shorter state in each record.
+//! The store takes a limited number of indexes. Up to that number each index of the schema is one
+//! of the store. Beyond it, indexes of one kind share one: all unique hashes, all other hashes, all
+//! unique orders over several columns, all other such orders. An ordered index over one column is
+//! never shared. Fewer indexes of the store have fewer runs, so they take less RAM and a shorter
+//! state in each record.
 //!
 //! 1. Codes of indexes that share differ as those of different keys do: a hash is mixed with the
 //!    index's number, an ordered code has that number in front.
-//! 2. Rows decide: what an entry leads to may be a row of another table.
+//! 2. The row decides: an entry of a shared index may lead to a row of another table.
 
 use flysch_nand::Nand;
 
@@ -17,22 +18,23 @@ use crate::store::{INDEX_MAX, IndexPlan, Order, Rows as KeyRows};
 
 /// Kinds of indexes that share.
 const SHARED_KINDS: usize = 4;
-/// Bits of an ordered code that are the number of the index, where indexes share.
+/// Where indexes share, the bits of an ordered code that stand below the number of the index.
 const TAG_SHIFT: u32 = 56;
-/// What hashes are mixed with: an odd number without a pattern.
+/// What the number of an index is multiplied by before it is mixed into a hash: an odd number whose
+/// bits have no pattern.
 const MIXER: u64 = 0x9E37_79B1;
 
-/// An index of the schema in the store.
+/// How the store keeps an index of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     /// Its number in the store.
     pub(super) number: u8,
-    /// Its number in the schema, where it shares the store's.
+    /// Its number in the schema where it shares the store's index with others; else None.
     tag: Option<u8>,
     kind: IndexKind,
-    /// Bits of a hash that are not kept.
+    /// Bits of a hash that the store drops: the capacity does not need them.
     dropped: u32,
-    /// Whether two keys may have one code.
+    /// Whether two different keys may have the same code.
     pub(super) may_meet: bool,
 }
 
@@ -55,8 +57,8 @@ impl Kept {
         if self.tag.is_some() { 7 } else { 8 }
     }
 
-    /// Whether an entry of this index of the store may be the row's, by this code; the row is one
-    /// of another table.
+    /// Whether a row of another table has this code in the same index of the store, so that an
+    /// entry may be that row's.
     pub(super) fn is_code_of(
         self,
         view: &RowView<'_, '_>,
@@ -75,7 +77,7 @@ impl Kept {
     }
 }
 
-/// The kind of an index that may share, or none.
+/// The number of an index's kind, among the kinds that may share; None for the other kinds.
 fn shared_kind(index: &Index<'_>) -> Option<usize> {
     let is_many = usize::from(!index.is_unique);
     match index.kind {
@@ -90,7 +92,7 @@ fn all<'s>(schema: &Schema<'s>) -> impl Iterator<Item = &'s Index<'s>> + use<'s>
     schema.tables.iter().flat_map(|table| table.indexes)
 }
 
-/// The number in the store of index `number` of the schema; whether it shares that number.
+/// The store's number of index `number` of the schema, and whether others share it.
 fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
     if all(schema).count() <= INDEX_MAX {
         return (number, false);
@@ -115,7 +117,7 @@ fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
     }
 }
 
-/// The indexes of the store for a schema; none where they are too many.
+/// The store's indexes for a schema, and how many they are; None where they are too many.
 pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
     let mut plans = [IndexPlan::default(); INDEX_MAX];
     let mut count = 0;
@@ -131,7 +133,7 @@ pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; I
         *plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
         count = count.max(at + 1);
     }
-    // The table of runs is shared: with many indexes each has fewer levels.
+    // All indexes share the table of runs: with many indexes each has fewer levels.
     let levels = if count > 5 { 2 } else { 3 };
     plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
     Some((plans, count))

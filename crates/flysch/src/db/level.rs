@@ -1,9 +1,10 @@
-//! Wear levelling and scrubbing: blocks that rest are copied where others are worn more, and blocks
-//! in which bits were corrected before there are too many.
+//! Wear levelling and scrubbing. Both copy whole blocks. Levelling copies a block whose content
+//! does not change, once other blocks are worn more. Scrubbing copies a block in which ECC
+//! corrected bits, before there are too many to correct.
 //!
-//! 1. A copy changes no row and no entry, only the block that both lie in.
-//! 2. A commit of one page copies a page at most; longer transactions one for four that they
-//!    programmed.
+//! 1. A copy changes no row and no entry, only the physical block in which they lie.
+//! 2. A commit of one page copies at most one page. A longer transaction copies one for each four
+//!    that it programmed.
 
 use flysch_nand::Nand;
 
@@ -11,28 +12,28 @@ use super::space::Claim;
 use super::{Db, DbError};
 use crate::media::{Copied, MediaError, Use};
 
-/// Erases after which wear is looked at again.
+/// Erases after which the wear of all blocks is compared again.
 const ERASES_BETWEEN: u32 = 8;
-/// How much less a block is worn than another one before it is copied for that.
+/// How much less than another one a block must be worn to be copied, in the block table's units.
 const WEAR_SPREAD: u8 = 10;
-/// Pages that are programmed for each page that is copied.
+/// Programmed pages for which one page is copied.
 const PAGES_A_COPY: u64 = 4;
-/// Copies that may be owed.
+/// Greatest number of copies that may be postponed.
 const OWED_MAX: u64 = 64;
 
-/// What levelling is at.
+/// The state of wear levelling.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Levelling {
-    /// Erases of the device's life when wear was last looked at.
+    /// Erases of the device's life when wear was compared last.
     looked_at: u32,
-    /// A block of which a page cannot be read: it is not copied again.
+    /// A block with a page that cannot be read: no copy of it is tried again.
     unfit: Option<u32>,
-    /// Pages that were programmed, and not followed by a copied one.
+    /// Programmed pages for which none was copied yet.
     programmed: u64,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Pay for a transaction that programmed so many pages, its record among them.
+    /// Copy pages in return for a transaction that programmed so many, its log record included.
     pub(super) fn level_for(&mut self, programmed: u64) -> Result<(), DbError> {
         let level = &mut self.levelling;
         level.programmed = (level.programmed + programmed).min(OWED_MAX * PAGES_A_COPY);
@@ -49,8 +50,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Begin a copy, or copy the next page; false where there is nothing to copy. Cost: one erase,
-    /// or one read and one program.
+    /// Begin a copy of a block, or copy its next page; false where no block needs it. Cost: one
+    /// erase, or one read and one program.
     pub(super) fn copy_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "blocks are copied between transactions");
         if !self.media.is_copying() {
@@ -79,10 +80,10 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// The block that is to be copied: one in which bits were corrected, or one that is worn less
-    /// than others by so much that what lies in it has not changed for long.
+    /// The block to copy: one in which bits were corrected, or one that is worn so much less than
+    /// others that its content has not changed for long. None where no block needs it.
     fn choose_copy(&mut self) -> Option<u32> {
-        // A copy takes a block until the record that lets the old one go.
+        // A copy takes a second block until a record lets the old one go.
         if self.check_space(Claim::Shrink).is_err() || self.media.has_given_up() {
             return None;
         }
@@ -113,7 +114,7 @@ impl<N: Nand> Db<'_, '_, N> {
         (table.wear(block) + WEAR_SPREAD <= most).then_some(block)
     }
 
-    /// Whether a block is whole: no head lies in it, and no record lets it go already.
+    /// Whether a block may be copied: no head lies in it, and the next record does not let it go.
     fn may_copy(&self, block: u32) -> bool {
         let Use::Data(space, number) = self.media.table.at(block) else { return false };
         self.levelling.unfit != Some(block)

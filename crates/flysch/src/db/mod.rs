@@ -60,73 +60,74 @@ use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
 use crate::store::Store;
 
-/// A transaction under way.
+/// The open transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct UnderWay {
     rows: u32,
-    /// Whether entries of it are in runs.
+    /// Whether entries of it were flushed.
     has_runs: bool,
 }
 
-/// A database on a chip.
+/// A database on a chip. All of its RAM is the caller's.
 #[derive(Debug)]
 pub struct Db<'ram, 's, N> {
     media: Media<'ram, N>,
     log: Log,
-    /// Memory beside the chip that takes commits.
+    /// The NvRam that takes commits, if there is one.
     beside: Option<NvLog<'ram>>,
-    /// What is not certain of the log that the open found, until the first write makes it so.
+    /// What the mount found and could not be sure of; None once the first write made it certain.
     doubt: Option<Doubt>,
     records: Records<'ram>,
     schema: &'s Schema<'s>,
     /// The number of the next commit.
     commit: u32,
-    /// Whether something is committed that no record has.
+    /// Whether a commit is in no record yet.
     is_lazy: bool,
-    /// The transaction that was begun, and neither committed nor rolled back.
+    /// The transaction that was begun, and neither committed nor rolled back; None between
+    /// transactions.
     under_way: Option<UnderWay>,
-    /// The time of the last commit.
+    /// The time of the last commit, in microseconds.
     time: u64,
-    /// Who tells the time; the caller does where there is none.
+    /// The caller's clock; None where the caller sets the time.
     clock: Option<&'s dyn Clock>,
     store: Store<'ram>,
-    /// What keys the hashes of this device.
+    /// The key of this device's hashes.
     key: HashKey,
     compaction: compact::Compaction,
-    /// What the reader sees.
+    /// What the reader sees: everything, or what a snapshot or an earlier commit had.
     view: view::View,
     /// The snapshots that are open.
     open_views: view::Held,
     levelling: level::Levelling,
-    /// What the rings give back.
+    /// Which blocks ring tables give back.
     rings: ring::Rings,
-    /// Whether the state changed in a way that no program tells: the log has to have it.
+    /// Whether the state changed without a program, so that a log record is due.
     is_log_due: bool,
     /// What rows have to obey, beside the schema.
     constraints: Constraints<'s>,
-    /// What obeys them, once there are any.
+    /// The functions that enforce them; None until constraints are set.
     enforcer: Option<constraints::Enforcer<N>>,
-    /// Rows that were appended, and not paid for by compaction.
+    /// Appended rows for which no compaction was done yet.
     unpaid: u32,
-    /// Programs of the device's life when the last transaction began.
+    /// The write number when the last transaction began.
     begun_at: u64,
-    /// Erases of the session when the transaction under way began.
+    /// Erases of this session when the open transaction began.
     erased_at: u32,
-    /// The cells of rows that the frame holds.
+    /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,
-    /// The changes of the runs that the last record knows.
+    /// How often the runs had changed when the last record was written.
     let_go_at: u32,
-    /// A page, lent to whoever needs one.
+    /// A page of RAM, for one operation at a time.
     frame: &'ram mut [u8],
-    /// The page whose rows the frame holds.
+    /// The page of rows that the frame holds; None where it holds something else.
     held: Option<scan::Held>,
-    /// A cell, or the state of a record while it is put together.
+    /// RAM for a cell, or for the state of a record while it is put together.
     scratch: &'ram mut [u8],
     report: OpenReport,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// What the open found and did.
+    /// What the open found, and what it cost.
     pub const fn report(&self) -> &OpenReport {
         &self.report
     }
@@ -136,17 +137,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.schema
     }
 
-    /// The chip, to look at it.
+    /// The chip, for inspection.
     pub const fn nand(&self) -> &N {
         self.media.nand()
     }
 
-    /// The chip, to arrange its next fault.
+    /// The chip, so that a test can arrange its next fault.
     pub const fn nand_mut(&mut self) -> &mut N {
         self.media.nand_mut()
     }
 
-    /// Give the chip back. What was not committed is lost.
+    /// Give the chip back. Transactions that were not committed are lost.
     pub fn into_nand(self) -> N {
         self.media.into_nand()
     }

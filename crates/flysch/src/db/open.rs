@@ -17,30 +17,31 @@ use crate::record::{ROW_SPACES, Records, state_size};
 use crate::row::{HashKey, Schema};
 use crate::store::{ConfigError, IndexPlan, Store, StoreConfig};
 
-/// Bytes that hold a cell, or two of a row; more where the state of a record is longer.
+/// Least size of the scratch memory: two cells. It is larger where the state of a record is.
 const SCRATCH_MIN: usize = 2 * CELL_SIZE;
 
 /// How a database is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The blocks of the chip that belong to it; none for all of them.
+    /// The blocks of the chip that the database may use; None for all of them.
     pub partition: Option<Partition>,
-    /// A number that no one who gives keys can know: it keys the hashes of this device.
+    /// A secret random number of this device. It keys the hashes, so that nobody can choose keys
+    /// that collide.
     pub seed: u64,
-    /// Rows that each table is made for: hashes and levels are as wide and as many as they need.
+    /// Rows for which each table is planned: the width of hashes and the number of levels follow.
     pub capacity: u32,
 }
 
-/// What an open found and did.
+/// What an open found, and what it cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
-    /// Whether the database had been closed.
+    /// Whether the last session ended with [`Db::close`].
     pub is_clean: bool,
     /// Commits that were found.
     pub commits: u32,
-    /// Bytes of rows that were found in the log.
+    /// Bytes of the tail, whose rows were found in the log.
     pub tail_size: usize,
-    /// Pages that were under way, or may have been: nobody will believe them.
+    /// Pages whose program a power cut may have interrupted. What they hold is ignored.
     pub void_pages: u32,
     /// Reads of flash that the open took.
     pub reads: u32,
@@ -62,8 +63,8 @@ impl<'ram> Parts<'ram> {
         [table, layout.payload_size(), layout.page_size()]
     }
 
-    /// Plan the store within `rest` bytes, beside a buffer for the longest state that it can have;
-    /// both, or the bytes that are needed.
+    /// Plan the index store within `rest` bytes of RAM, beside a buffer for the longest state that
+    /// the store can have. Returns the plan and the buffer's size, or as an error the bytes needed.
     fn plan(
         rest: usize,
         plans: &[IndexPlan],
@@ -166,7 +167,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(())
     }
 
-    /// A database without commits and without a log, in its memory.
+    /// A database in RAM, before its chip was read or written.
     #[inline(never)]
     fn blank(
         nand: N,
@@ -268,10 +269,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !is_loaded || !self.records.tail.restore(tail_size, preface.tail_base) {
             return Err(log::MountError::Broken.into());
         }
-        // A number that was under way at a cut is never given again.
+        // A commit number that was in use when the power was cut is not used again.
         self.commit = preface.commit + u32::from(!is_clean);
         self.time = preface.time;
-        // Rows of the tail that came before are not taken for older than they may be.
+        // When the rows of the tail came is not known. The last commit's time is the latest
+        // possible.
         self.records.now = preface.time;
         for space in ROW_SPACES {
             self.records.note_newest(space, preface.commit);
@@ -281,7 +283,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_clean)
     }
 
-    /// Leave out the pages behind each head that may have been under way at a cut. Gives their
+    /// Leave out the pages behind each head whose program a cut may have interrupted. Returns their
     /// number. Cost: some seven reads for each head whose block has pages left.
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);
@@ -327,7 +329,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 }
 
-/// Do the last step of what makes a database. It stays where it is, as it is too large to be moved.
+/// Do the last step of making a database. It is done in place, as a database is too large to be
+/// moved.
 fn end_with<D>(made: &mut Result<D, DbError>, step: impl FnOnce(&mut D) -> Result<(), DbError>) {
     if let Ok(db) = made
         && let Err(error) = step(db)
@@ -337,7 +340,7 @@ fn end_with<D>(made: &mut Result<D, DbError>, step: impl FnOnce(&mut D) -> Resul
 }
 
 impl Options {
-    /// What must be the same each time the database is opened, in a number.
+    /// A digest of what must be the same at each open: the schema and the capacity.
     fn identity(&self, schema: &Schema<'_>) -> u32 {
         let mut hash = HashKey::from_seed(self.seed).start();
         hash.write(&schema.fingerprint().to_le_bytes());
@@ -351,8 +354,8 @@ impl Options {
     }
 }
 
-/// The page one behind the last page of the head's block that is not blank. Pages are programmed
-/// one after the other, without a gap.
+/// The page one behind the last page of the head's block that is not blank. Pages are programmed in
+/// order without a gap.
 fn behind_last<N: Nand>(
     media: &mut Media<'_, N>,
     head: Page,
@@ -360,7 +363,7 @@ fn behind_last<N: Nand>(
 ) -> Result<u32, DbError> {
     let numbers = media.numbers();
     let left = numbers.pages_per_block - numbers.page_in_block(head.number);
-    // A program failed here, and no record came to tell it.
+    // A program failed in this block, and the power was cut before a record told so.
     if media.is_marked(head)? {
         return Ok(numbers.next_block(head.number));
     }

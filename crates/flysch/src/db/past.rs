@@ -1,10 +1,10 @@
-//! From a time to a commit.
+//! Which commit was the last one at a given time.
 //!
-//! Each page of rows that has twelve bytes to spare holds the commit that was under way when its
-//! first row came, and the time of the commit before: those before the first one were done by that
-//! time. So no program is spent on times, and the clock is asked once a commit. What is found is
-//! exact to a page: nothing that was committed later is shown, and what was committed since the
-//! page's first row may be missing.
+//! A page of rows with twelve bytes to spare holds a time: the number of the commit that was under
+//! way when its first row came, and the time of the commit before. All commits before that number
+//! were done by that time. So times cost no program, and the clock is asked once a commit. The
+//! answer is exact to a page: it has nothing that was committed later, but may miss what was
+//! committed since the page's first row.
 
 use flysch_nand::Nand;
 
@@ -12,21 +12,22 @@ use super::{At, Db, DbError};
 use crate::media::{Header, Kind, MediaError, Page, Space};
 use crate::record::{MOMENT_SIZE, Moment, is_void, moment_place};
 
-/// Pages that are looked at for one that tells its time.
+/// Greatest number of pages that are read, one after the other, to find one that holds a time.
 const LOOKED_AT: u32 = 8;
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
-    /// Read as it was at a time of the database's clock, see [`Db::as_of`]: what is shown was
-    /// committed by then, and all of it up to about a page of rows before. The pages that are
-    /// asked are those of `table`, whose rows are to be read. [`DbError::Stale`] where nothing is
-    /// left that tells. Cost: some 18 reads, at most eight times as many.
+    /// Read the database as it was at a time of its clock, in microseconds, see [`Db::as_of`].
+    /// Everything shown was committed by then; up to about a page of the newest rows may be
+    /// missing. The time is looked for on pages of `table`, whose rows are to be read.
+    /// [`DbError::Stale`] where no page tells any more. Cost: some 18 reads, at most eight times as
+    /// many.
     pub fn as_of_time(&mut self, table: u8, time: u64) -> Result<At<'_, 'ram, 's, N>, DbError> {
         let commits = self.commits_at(table, time)?.ok_or(DbError::Stale)?;
         self.as_of(commits)
     }
 
-    /// How many commits were done by a time, as far as the pages of a table tell; none where none
-    /// of them is so old. Cost: see [`Db::as_of_time`].
+    /// How many commits were done by a time, in microseconds, as far as pages of a table tell; None
+    /// where none of the pages is that old. Cost: see [`Db::as_of_time`].
     pub fn commits_at(&mut self, table: u8, time: u64) -> Result<Option<u32>, DbError> {
         self.table(table)?;
         self.roll_back_open()?;
@@ -52,7 +53,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(found)
     }
 
-    /// The first of some pages that tells its time. They are counted from the first one there is.
+    /// The first page of a range that holds a time. Pages are counted from the first one of the
+    /// space.
     fn first_told(
         &mut self,
         (space, first): (Space, u32),
@@ -68,7 +70,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(None)
     }
 
-    /// The commit and the time of a page; none where it tells none. Cost: one read.
+    /// The commit and the time that a page holds; None where it holds none. Cost: one read.
     fn told(&mut self, page: Page) -> Result<Option<Moment>, DbError> {
         self.forget_frame();
         if is_void(&mut self.media, page, None) {

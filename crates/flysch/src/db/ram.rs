@@ -1,4 +1,4 @@
-//! RAM: one stretch of bytes from the caller, carved and counted.
+//! RAM: the caller gives one stretch of bytes, and the parts of the database take theirs from it.
 
 /// What is left of the caller's memory.
 #[derive(Debug)]
@@ -7,12 +7,12 @@ pub(crate) struct Ram<'ram> {
 }
 
 impl<'ram> Ram<'ram> {
-    /// All of `bytes`.
+    /// RAM of which nothing is taken yet.
     pub(crate) const fn new(bytes: &'ram mut [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Take the next `size` bytes; none where there are fewer.
+    /// Take the next `size` bytes; None where fewer are left.
     pub(crate) fn take(&mut self, size: usize) -> Option<&'ram mut [u8]> {
         let rest = core::mem::take(&mut self.rest);
         if size > rest.len() {

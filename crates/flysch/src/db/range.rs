@@ -16,34 +16,34 @@ use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
 use crate::store::{Entry, Held, Probe, Range, SHARED};
 
-/// The rows of a range of keys, in the order of the keys.
+/// A cursor over the rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
 pub struct KeyRange {
     table: u8,
     index: u8,
     direction: Direction,
     range: Range,
-    /// The ends, where codes do not tell whether a row lies between them.
+    /// The ends of the range, where codes alone cannot tell whether a row lies between them.
     ends: Option<(End, End)>,
     entry: Option<Entry>,
     passed: u32,
     /// Code and pointer of the entry before.
     last: Option<(u64, u32)>,
-    /// The code whose rows are given in the order of their keys, and the last of them.
+    /// The code whose rows are being given in the order of their keys, and the last row given.
     group: Option<(u64, Option<Rank>)>,
     since: Since,
 }
 
-/// The place of a row among those of one code: its key, as far as an end holds it, then where it
-/// lies.
+/// The order of a row among those of one code: its key, as far as an end holds it, then its pointer
+/// and its place.
 type Rank = (End, u32, u32);
 
-/// Entries that a look through one code holds.
+/// Entries of one code that are held at a time while its rows are ordered.
 const HELD: usize = 8;
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`. Of an index
-    /// over several columns it is the first that does.
+    /// A cursor over the rows whose key in an ordered index lies from `least` to `greatest`, both
+    /// included. In an index over several columns the two are values of the first column.
     pub fn range(
         &self,
         table: u8,
@@ -55,7 +55,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.range_of(table, index, ends, direction)
     }
 
-    /// Look for the rows whose key in an ordered index begins with these values.
+    /// A cursor over the rows whose key in an ordered index begins with these values.
     pub fn prefix(
         &self,
         table: u8,
@@ -66,9 +66,9 @@ impl<N: Nand> Db<'_, '_, N> {
         self.range_of(table, index, (values, values), direction)
     }
 
-    /// Look for the rows whose key in an ordered index lies from `least` to `greatest`, both
-    /// included: each a key, or the first columns of one, which stand for all keys that begin with
-    /// them. Cost: none.
+    /// A cursor over the rows whose key in an ordered index lies from `least` to `greatest`, both
+    /// included. Each end is a key or the first columns of one, which stand for all keys that begin
+    /// with them. Cost: none.
     #[inline(never)]
     pub fn range_of(
         &self,
@@ -125,10 +125,10 @@ impl<N: Nand> Db<'_, '_, N> {
 }
 
 impl KeyRange {
-    /// The next row, copied into `out`; none when there are no more. [`DbError::Stale`] where
-    /// compaction moved rows since the range was made, unless each code has one row. Cost: one read
-    /// of the row, and of the index about one read for each run, every few dozen rows. Of keys that
-    /// agree in their first 8 bytes, a look at all of them for each: two reads or so a row. Keys
+    /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
+    /// moved rows since the range was made, unless each code has one row. Cost: one read of the
+    /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
+    /// their first 8 bytes, all of them are looked at for each row, in two reads or so a row. Keys
     /// that agree in their first 64 bytes come in any order.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
@@ -141,7 +141,7 @@ impl KeyRange {
         let kept = db.kept(self.table, self.index)?;
         let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
         if db.has_moved(self.since) {
-            // Rows of one key each are found by their keys, wherever they lie.
+            // Where each key has one row, the row is found by its key, wherever it lies.
             if !is_unique {
                 return Err(DbError::Stale);
             }
@@ -184,8 +184,8 @@ impl KeyRange {
             }
             self.entry = Some(entry);
             let mut passed = self.passed;
-            // The primary key's index itself gives the newest entry of each key, but for keys that
-            // share a code: those are looked at once more, as a group.
+            // The primary key's index gives the newest entry of each key. Only keys that share a
+            // code are looked up once more, as a group.
             let sought = self.sought(entry, self.index > 0 || entry.is(SHARED));
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
@@ -220,13 +220,13 @@ impl KeyRange {
         (self.entry, self.passed) = (None, 0);
     }
 
-    /// What a row behind an entry has to carry.
+    /// What a row must have that an entry leads to: the entry's code, and a key in the range.
     fn sought(&self, entry: Entry, is_doubtful: bool) -> Sought<'_> {
         let carried = Carried::Code(entry.code, self.ends.as_ref());
         Sought { table: self.table, index: self.index, carried, is_doubtful }
     }
 
-    /// Whether no other key has the code of this row's.
+    /// Whether the code of this row's key belongs to no other key.
     #[inline(never)]
     fn is_told<N: Nand>(&self, db: &mut Db<'_, '_, N>, place: (u32, u32)) -> Result<bool, DbError> {
         let kept = db.kept(self.table, self.index)?;
@@ -235,8 +235,8 @@ impl KeyRange {
         Ok(is_several && key.len() <= kept.code_size())
     }
 
-    /// The row of a code that comes next in the order of the keys, of those that a reader of the
-    /// past sees: it may be older than the newest one.
+    /// The row that comes next in the order of the keys, of those with one code that a reader of
+    /// the past sees. It may be an older version than the newest.
     #[inline(never)]
     fn next_of_past<N: Nand>(
         &self,
@@ -257,7 +257,7 @@ impl KeyRange {
         Ok(best)
     }
 
-    /// The row that comes next behind `after`, of those that an entry leads to and of `best`.
+    /// The row that comes next behind `after`: one of those that an entry leads to, or `best`.
     #[inline(never)]
     fn next_in<N: Nand>(
         &self,

@@ -1,5 +1,5 @@
-//! Who may read: the database, the transaction under way, which sees what it did itself, or the
-//! database as it was.
+//! Who may read: the database, an open transaction, which sees its own changes, or the database as
+//! it was at a snapshot or a commit.
 
 use flysch_nand::Nand;
 
@@ -10,11 +10,11 @@ use super::view::{At, View};
 use super::{Db, DbError, Transaction};
 use crate::row::{RowView, Value};
 
-/// What rows are read through. A cursor that was made in a transaction may go on behind it, and the
-/// other way round: it borrows neither.
+/// What rows are read through. Cursors borrow no reader: one made in a transaction may go on after
+/// it, and the other way round.
 pub trait Reader<'ram, 's, N: Nand> {
-    /// The database. What a transaction left that was dropped is taken back first; the transaction
-    /// under way keeps what it did. Cost: nothing, or what [`Transaction::roll_back`] costs.
+    /// The database. What a dropped transaction left is rolled back first; an open transaction
+    /// keeps what it did. Cost: nothing, or what [`Transaction::roll_back`] costs.
     fn reading(&mut self) -> Result<&mut Db<'ram, 's, N>, DbError>;
 }
 
@@ -41,8 +41,8 @@ impl<'ram, 's, N: Nand> Reader<'ram, 's, N> for Transaction<'_, 'ram, 's, N> {
 macro_rules! reads {
     ($reader:ident) => {
         impl<'s, N: Nand> $reader<'_, '_, 's, N> {
-            /// The row whose columns of this index have these values, as the reader sees it. Cost:
-            /// as [`Db::get`].
+            /// Copy the row whose columns of this index have these values into `out`, as this
+            /// reader sees it. Cost: see [`Db::get`].
             pub fn get<'o>(
                 &mut self,
                 table: u8,
@@ -53,7 +53,8 @@ macro_rules! reads {
                 self.find(table, index, values)?.next(self, out)
             }
 
-            /// As [`Db::find`].
+            /// A cursor over the rows whose columns of an index have these values, see
+            /// [`Db::find`].
             pub fn find(
                 &self,
                 table: u8,
@@ -63,7 +64,7 @@ macro_rules! reads {
                 self.db.find(table, index, values)
             }
 
-            /// As [`Db::range_of`].
+            /// A cursor over the rows with keys from `least` to `greatest`, see [`Db::range_of`].
             pub fn range_of(
                 &self,
                 table: u8,
@@ -74,7 +75,7 @@ macro_rules! reads {
                 self.db.range_of(table, index, ends, direction)
             }
 
-            /// As [`Db::prefix`].
+            /// A cursor over the rows whose key begins with these values, see [`Db::prefix`].
             pub fn prefix(
                 &self,
                 table: u8,
@@ -85,7 +86,7 @@ macro_rules! reads {
                 self.db.prefix(table, index, values, direction)
             }
 
-            /// As [`Db::scan`].
+            /// A cursor over all rows of a table, see [`Db::scan`].
             pub fn scan(&self, table: u8, direction: Direction) -> Result<Scan, DbError> {
                 self.db.scan(table, direction)
             }

@@ -1,6 +1,7 @@
-//! Entries that a mount derives again: those of the rows that are in no run.
+//! Replay: a mount derives the index entries again that were in RAM alone, from the rows that no
+//! run has.
 //!
-//! 1. Moved rows come before new ones: what is moved lay before the flush mark, so whatever
+//! 1. Moved rows come before new ones. A row that is moved lay before the flush mark, so whatever
 //!    replaced it since came later. The tail comes last.
 
 use flysch_nand::Nand;
@@ -14,8 +15,8 @@ use crate::row::{Digest, HashKey, RowHead, RowKind, RowView};
 use crate::store::INDEX_MAX;
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Put the entries of the rows that are in no run into the memory table again: of the pages
-    /// from the flush marks up to `heads`, then of the tail. Cost: one read for each page.
+    /// Put the entries of the rows that no run has into the memory table again: those of the pages
+    /// from the flush marks up to `heads`, then those of the tail. Cost: one read for each page.
     pub(super) fn replay(&mut self, heads: [u32; ROW_SPACES.len()]) -> Result<(), DbError> {
         let pages = ROW_SPACES.into_iter().zip(heads);
         for (space, number) in pages.clone().filter(|(space, _)| *space == Space::Cold) {
@@ -34,7 +35,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Put the entries of the row at a place of a part of the tail; give where the next one begins.
+    /// Put the entries of the row at a place of the tail's part; returns the place of the next row.
     pub(super) fn replay_tail(&mut self, space: Space, place: usize) -> Result<usize, DbError> {
         let (at, layout) = (tail_page(&self.media, space), self.media.layout());
         let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
@@ -45,7 +46,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(place + to - from)
     }
 
-    /// The pages of a space from its flush mark up to `head`.
+    /// Put the entries of the pages of a space from its flush mark up to `head`.
     fn replay_pages(&mut self, head: Page) -> Result<(), DbError> {
         let numbers = self.media.numbers();
         let mut number = self.records.stream(head.space).mark;
@@ -71,7 +72,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Put the entries of a row of the frame; give where the next one begins.
+    /// Put the entries of the row at a place of the frame; returns the place of the next row.
     pub(super) fn replay_row(
         &mut self,
         at: Page,
@@ -88,8 +89,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 }
 
-/// The head of a row, and its digests in the indexes of its table: of a tombstone in the primary
-/// key's alone.
+/// The head of a row, and the digests of its keys. A tombstone has that of the primary key alone.
 fn digests(
     view: &RowView<'_, '_>,
     key: &HashKey,

@@ -1,9 +1,9 @@
-//! Rings: tables that keep their newest rows, and give whole blocks of the oldest back.
+//! Ring tables: they keep their newest rows, and give whole blocks of the oldest rows back.
 //!
-//! 1. A block goes with the record that follows, the oldest first. No row is copied, and no entry
-//!    is looked for: merges drop those whose blocks are gone.
-//! 2. It lies wholly before the flush mark, and no snapshot is open.
-//! 3. A record gives one block back at most, of all rings together.
+//! 1. The next record lets the oldest block go. No row of it is copied and no entry is looked for:
+//!    merges drop the entries of blocks that are gone.
+//! 2. A block may go once it lies wholly before the flush mark, and while no snapshot is open.
+//! 3. A record gives back at most one block, of all rings together.
 //! 4. Where space is short a ring gives back more than it has to: it never makes a writer wait.
 
 use flysch_nand::Nand;
@@ -14,14 +14,14 @@ use crate::media::{SPANS_REFUSED, Space};
 use crate::record::{BlockEnd, BlockSummary};
 use crate::row::{Keep, RINGS_MAX};
 
-/// Blocks of a ring that are not given back so that others have space, the head's apart.
+/// Blocks that a ring keeps when others need space, besides the block of its head.
 const LEAST: u32 = 1;
-/// Blocks that are looked at for the end of one that has no summary.
+/// Greatest number of blocks whose summaries are tried, where the oldest block has none.
 const ENDS_LOOKED_AT: u32 = 4;
-/// Records that one call writes at most so that blocks of rings may go.
+/// Greatest number of records that one call writes so that blocks of rings may go.
 const RECORDS_MAX: u32 = 4;
 
-/// A block of a ring.
+/// The oldest block of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Oldest {
     number: u32,
@@ -29,14 +29,14 @@ struct Oldest {
     end: BlockEnd,
 }
 
-/// What the rings give back.
+/// Which blocks the rings give back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rings {
-    /// The oldest block of each, once its summary was read.
+    /// The oldest block of each ring; None until its summary was read.
     oldest: [Option<Oldest>; RINGS_MAX],
-    /// The commit up to which rows are gone with the block that the next record lets go.
+    /// The last commit of a row in the block that the next record lets go.
     floor: u32,
-    /// Whether that block goes for want of space.
+    /// Whether that block goes because space is short.
     is_pressed: bool,
     /// Blocks that were given back since the open: because there were enough, and for want of
     /// space.
@@ -45,7 +45,7 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    /// The oldest block of a ring, if it is this one and its summary was read.
+    /// The oldest block of a ring, where it has this number and its summary was read.
     fn known(&self, ring: usize, number: u32) -> Option<Oldest> {
         self.oldest[ring].filter(|oldest| oldest.number == number)
     }
@@ -58,14 +58,14 @@ impl<N: Nand> Db<'_, '_, N> {
         rings.enumerate().map(|(ring, (space, (_, keep)))| (ring, space, keep))
     }
 
-    /// Blocks of a ring behind its head.
+    /// Blocks of a ring, without that of its head.
     fn ring_blocks(&self, space: Space) -> u32 {
         let numbers = self.media.numbers();
         let first = self.records.stream(space).first;
         numbers.distance(first, self.media.head(space)) / numbers.pages_per_block
     }
 
-    /// The oldest block of a ring, where it may go.
+    /// The number of the oldest block of a ring; None where it may not go.
     fn oldest(&mut self, space: Space) -> Option<u32> {
         let number = self.media.numbers().block_of(self.records.stream(space).first);
         let is_there = self.media.table.find(space, number).is_some();
@@ -73,8 +73,8 @@ impl<N: Nand> Db<'_, '_, N> {
         (is_there && has_newer && self.may_move(space, number)).then_some(number)
     }
 
-    /// Choose a block that the record which follows gives back, where a ring has more than it
-    /// keeps, or space is short. Cost: nothing as a rule; a read once for each block.
+    /// Choose the block that the next record gives back, where a ring has more than it keeps, or
+    /// space is short. Cost: nothing as a rule; one read for each block of a ring.
     #[inline(never)]
     pub(super) fn advance_rings(&mut self) -> Result<(), DbError> {
         let may_go = self.compaction.gone.is_none() && !self.media.has_given_up();
@@ -96,7 +96,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Whether a ring has what it keeps without its oldest block.
+    /// Whether a ring keeps enough rows without its oldest block.
     fn has_enough(
         &mut self,
         ring: usize,
@@ -107,7 +107,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if let Keep::Bytes(bytes) = keep {
             let next = numbers.next_block(number * numbers.pages_per_block);
             let end = numbers.advance(self.records.stream(space).came.last, 1);
-            // Where the rows behind the block are in the tail alone, there are no pages of them.
+            // Where the rows behind the block are in the tail alone, no page has them yet.
             let is_on_page = numbers.block_of(self.records.stream(space).came.last) != number;
             let pages = if is_on_page { numbers.distance(next, end) } else { 0 };
             return Ok(u64::from(pages) * self.media.layout().page_size() as u64 >= bytes);
@@ -116,7 +116,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(match keep {
             Keep::Rows(rows) => {
                 let came = self.records.stream(space).came.rows.wrapping_sub(oldest.end.rows);
-                // Rows that were counted and taken back make it less than nothing.
+                // A rollback may have made the count less than it was at the block's end.
                 came.cast_signed() >= 0 && came >= rows
             }
             Keep::Time(time) => self.now().saturating_sub(oldest.end.time) > time,
@@ -124,8 +124,9 @@ impl<N: Nand> Db<'_, '_, N> {
         })
     }
 
-    /// How far a ring had come when its oldest block was full: where its summary is not there, when
-    /// one of the next blocks was. Cost: nothing where it is known, else a read or a few.
+    /// How far a ring had come when its oldest block was full. Where that block has no summary, the
+    /// summary of one of the next blocks answers. Cost: nothing where it is known, else a read or a
+    /// few.
     fn read_end(
         &mut self,
         ring: usize,
@@ -147,17 +148,17 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(self.rings.known(ring, number))
     }
 
-    /// The next record gives a block back.
+    /// Have the next record give a block back.
     fn give_back(&mut self, ring: usize, (space, number): (Space, u32), is_pressed: bool) {
         debug_assert!(self.compaction.gone.is_none(), "one block goes at a time");
         let known = self.rings.known(ring, number);
-        // Where it is not known which commits the block has, no older one is shown.
+        // The commits of the block are not known, so nothing of the ring's past is shown any more.
         self.rings.floor = known.map_or(self.commit, |oldest| oldest.end.commit);
         self.rings.is_pressed = is_pressed;
         self.compaction.gone = Some((space, number));
     }
 
-    /// The record that is about to be written gives a block back.
+    /// Note that the record about to be written gives a block back.
     pub(super) fn note_given(&mut self, space: Space) {
         if space.is_ring() {
             let rings = &mut self.rings;
@@ -168,16 +169,16 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// A snapshot is opened: a block that no record has given back yet stays.
+    /// Keep a block that was chosen and not given back yet, as a snapshot is opened.
     pub(super) fn keep_rings(&mut self) {
         if !self.media.has_given_up() {
             self.compaction.gone = self.compaction.gone.filter(|(space, _)| !space.is_ring());
         }
     }
 
-    /// Where a transaction has no space, give back the oldest blocks of the rings, and let
-    /// snapshots go for it. Cost: nothing while there is space; else up to four records, and a
-    /// flush.
+    /// Make space for a transaction that has none: give back the oldest blocks of the rings, and
+    /// end snapshots that keep them. Cost: nothing while there is space; else up to four records,
+    /// and a flush.
     #[inline(never)]
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         for _ in 0..RECORDS_MAX {
@@ -204,13 +205,13 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// The ring that has most blocks, of those that can spare one; where void spans are too many,
-    /// of those that keep some.
+    /// The ring with the most blocks, of those that can spare one. Where void spans are too many,
+    /// only rings that keep some of them count.
     fn longest_ring(&self) -> Option<(usize, Space)> {
         let spans = self.media.spans.as_slice();
         let has_many = spans.len() >= SPANS_REFUSED;
         let helps = |space| !has_many || spans.iter().any(|span| span.space == space);
-        // Where a ring has no space for its own rows either, they come before those that it keeps.
+        // Where a ring has no space for its new rows, its old rows yield.
         let least = if self.check_space(Claim::Turn).is_ok() { LEAST } else { 0 };
         let rings = self.rings().map(|(ring, space, _)| (ring, space));
         let spares = rings.filter(|(_, space)| self.ring_blocks(*space) > least && helps(*space));

@@ -1,9 +1,9 @@
 //! Savepoints: places in a transaction to which it may be taken back.
 //!
 //! 1. What was done since is taken back as by a rollback: pages that were programmed become a void
-//!    span, and the rows of the page before them are in the tail again.
-//! 2. Entries of a transaction are not told by savepoint: all are dropped, and those of the rows
-//!    before the savepoint are derived again.
+//!    span, and the rows of the first of them are in the tail again.
+//! 2. Entries do not say which savepoint they came after. So all entries of the transaction are
+//!    dropped, and those of the rows before the savepoint are derived again.
 
 use flysch_nand::Nand;
 
@@ -12,18 +12,18 @@ use crate::media::{Page, Space};
 use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows, is_void, read_page};
 use crate::row::RowView;
 
-/// Savepoints of a program at a time, at most.
+/// Greatest number of savepoints that a program may hold at a time.
 pub const SAVEPOINTS_MAX: usize = MARKS_MAX - 1;
 
-/// A place in the transaction in which it was made.
+/// A place in a transaction to which it can be taken back. It is of use in that transaction alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     number: u8,
 }
 
 impl<N: Nand> Transaction<'_, '_, '_, N> {
-    /// Mark this place. [`DbError::Savepoint`] where there are [`SAVEPOINTS_MAX`] already. Cost:
-    /// none.
+    /// Make a savepoint here. [`DbError::Savepoint`] where there are [`SAVEPOINTS_MAX`] already.
+    /// Cost: none.
     pub fn savepoint(&mut self) -> Result<Savepoint, DbError> {
         if self.db.records.marks.len() >= SAVEPOINTS_MAX {
             return Err(DbError::Savepoint);
@@ -31,21 +31,21 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
         self.db.mark()
     }
 
-    /// Take everything back that was done since a savepoint. It stays; those made since are gone.
+    /// Take back everything since a savepoint. The savepoint itself stays; later ones are gone.
     /// [`DbError::Savepoint`] where it is gone itself. Cost: nothing where no page was programmed
-    /// since, else one read; besides one for each page that the transaction had programmed before.
+    /// since, else one read, and one for each page that the transaction had programmed before.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         self.db.roll_back_to(savepoint)
     }
 
-    /// Forget a savepoint, and those made since. What was done stays. Cost: none.
+    /// Forget a savepoint and all later ones. What was done stays. Cost: none.
     pub fn release(&mut self, savepoint: Savepoint) {
         self.db.forget_mark(savepoint);
     }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Mark this place of the transaction under way.
+    /// Make a savepoint in the open transaction.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
         let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
         let first = [None; PART_SPACES.len()];
@@ -60,7 +60,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.records.marks.truncate(usize::from(savepoint.number));
     }
 
-    /// Take the transaction under way back to a mark of it.
+    /// Take the open transaction back to a savepoint.
     #[inline(never)]
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         let number = usize::from(savepoint.number);
@@ -80,12 +80,13 @@ impl<N: Nand> Db<'_, '_, N> {
         PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))
     }
 
-    /// Put the entries of the transaction under way again whose rows go to a space.
+    /// Derive the entries of the open transaction's rows in a space, and put them into the memory
+    /// table.
     fn derive_open(&mut self, space: Space) -> Result<(), DbError> {
         let (mut page, mut place) = self.records.open_start(space);
         loop {
             if page.is_some_and(|page| page == self.media.head(space)) {
-                // The tail comes next.
+                // The pages are done: the tail comes next.
                 (page, place) = (None, 0);
             }
             let at = page.map(|number| Page { space, number });
@@ -100,7 +101,7 @@ impl<N: Nand> Db<'_, '_, N> {
             if !self.store.has_room(self.table(table)?.indexes.len()) {
                 self.make_room(table)?;
                 if page.is_none() && self.records.tail.len_of(space) == 0 {
-                    // The tail became the page before the head.
+                    // The tail was programmed meanwhile, as the page before the head.
                     let numbers = self.media.numbers();
                     let head = self.media.head(space);
                     page = Some(numbers.advance(head, numbers.page_count() - 1));
@@ -114,7 +115,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Where the row of a place lies, in the frame or in the tail; none behind the last one.
+    /// Bring the row at a place of the open transaction to hand, from its page or the tail; None
+    /// behind the last row.
     fn load_open(
         &mut self,
         space: Space,

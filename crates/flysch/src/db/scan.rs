@@ -1,10 +1,11 @@
 //! Scans: the rows of a table in the order in which they were inserted, or the other way round.
-//! Where rows were replaced or moved, those that were moved come behind, or first.
+//! Rows that compaction moved come after the others in a forward scan, and before them backwards.
 //!
-//! 1. A scan borrows nothing between calls; it goes on by position.
-//! 2. Rows that are inserted while it is under way come at its end, if it goes forward. One that is
-//!    replaced meanwhile may be given twice, or not at all.
-//! 3. A row is given where the primary key's index ends at that very row.
+//! 1. A scan borrows nothing between calls. It goes on from the position of the last row.
+//! 2. Rows that are inserted meanwhile come at the end of a forward scan. A row that is replaced
+//!    meanwhile may be given twice, or not at all.
+//! 3. A row is given only where the primary key's index leads to that very row: others were
+//!    replaced.
 
 use flysch_nand::Nand;
 
@@ -32,21 +33,22 @@ pub(super) struct Held {
     base: u32,
 }
 
-/// A scan under way.
+/// A cursor over the rows of a table in the order of their positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan {
     table: u8,
     direction: Direction,
-    /// Zone values that are looked for.
+    /// Least zone value that is looked for.
     least: i64,
     greatest: i64,
-    /// The page it stands on, and the rows of that page that were passed.
+    /// The page on which the scan stands, and how many rows of it were passed.
     page: Page,
     passed: u32,
-    /// What the summary of the page's block says, once it was read.
+    /// The summary of the page's block; None until it was read.
     block: Option<((Space, u32), Option<BlockSummary>)>,
     is_over: bool,
-    /// Whether it stands on the last page of a snapshot, which may come to lie elsewhere.
+    /// Whether the scan stands on the last page of a snapshot, which may still move: it was the
+    /// tail.
     is_last: bool,
     since: Since,
 }
@@ -94,7 +96,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(scan)
     }
 
-    /// The last page of a space that a scan comes to.
+    /// The last page of a space to which the scan goes.
     fn end_of(&self, space: Space) -> u32 {
         let (numbers, head) = (self.media.numbers(), self.media.head(space));
         let first = self.records.stream(space).first;
@@ -103,7 +105,7 @@ impl<N: Nand> Db<'_, '_, N> {
             (Space::Hot, Some(ends)) if is_there(ends.hot) => ends.hot,
             (Space::Hot | Space::RingA | Space::RingB, _) => tail_page(&self.media, space).number,
             (Space::Cold, Some(ends)) if is_there(ends.cold) => ends.cold,
-            // The block in which the snapshot ends was behind it, and was let go.
+            // The block in which the snapshot ended held nothing it shows, and was let go.
             (Space::Cold, Some(ends)) if ends.cold != head => first,
             (Space::Cold | Space::Young | Space::Old, _) => head,
         }
@@ -111,10 +113,10 @@ impl<N: Nand> Db<'_, '_, N> {
 }
 
 impl Scan {
-    /// The next row, copied into `out`; none when there are no more. [`DbError::Stale`] where
-    /// compaction moved rows since the scan began. Cost: one read for each page that is come to,
-    /// one for each block, and none while rows of the same page follow; where rows of the table
-    /// were ever replaced or moved, for each a lookup in the primary key's index.
+    /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
+    /// moved rows since the scan began. Cost: one read for each block and one for each page, and
+    /// none for further rows of the page. Where rows of the table were ever replaced or moved, each
+    /// row takes a lookup in the primary key's index as well.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -129,7 +131,7 @@ impl Scan {
         if self.is_last {
             self.page.number = db.followed(self.page);
         }
-        // The block under way may have got its summary meanwhile.
+        // The block may have become full meanwhile, and have a summary now.
         self.pass_block(db)?;
         while !self.is_over {
             if let Some((len, base)) = self.copy_next(db, out)? {
@@ -172,7 +174,7 @@ impl Scan {
         let (page, sight) = (self.page, db.view);
         let stretch = load(db, self)?;
         let base = u64::from(stretch.base);
-        // New rows stand in the order of their commits: what comes later comes behind.
+        // New rows stand in the order of their commits: all rows behind a later one are later too.
         let is_early = |row: &&[u8]| {
             let view = RowView::parse_front(schema, row, base);
             page.space == Space::Cold || view.is_ok_and(|view| sight.sees(&view))
@@ -250,7 +252,8 @@ impl Scan {
         let Page { space, number } = self.page;
         let (first, end) = (db.records.stream(space).first, db.end_of(space));
         let (place, reach) = (numbers.distance(first, number), numbers.distance(first, end));
-        // The block may have been let go, and others are the first now.
+        // The block may have been let go meanwhile: then the scan goes on at the first block there
+        // is.
         let is_before =
             place > reach && numbers.distance(number, first) < numbers.distance(end, number);
         let next = match self.direction {
@@ -282,7 +285,7 @@ impl Scan {
         self.pass_block(db)
     }
 
-    /// Pass over a block that holds nothing that is looked for.
+    /// Pass over the rest of a block whose summary shows nothing that is looked for.
     fn pass_block<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<(), DbError> {
         let numbers = db.media.numbers();
         let Page { space, number } = self.page;
@@ -312,18 +315,18 @@ impl Scan {
     }
 }
 
-/// A row of the table that is scanned.
+/// A row of the scanned table that may be current.
 struct Candidate {
     /// Its place on the page, and the pointer of its cell.
     place: u32,
     pointer: u32,
-    /// Its primary key's digest, where it may be there no more.
+    /// The digest of its primary key, to look up whether it is current. None where all rows are.
     key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
     is_last: bool,
 }
 
-/// The rows of a page, read unless the frame holds them already.
+/// The rows of the page on which the scan stands. They are read unless the frame holds them.
 fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'d>, DbError> {
     let numbers = db.media.numbers();
     let at = scan.page;
@@ -351,7 +354,7 @@ fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'
     Ok(Stretch::new(&db.frame[..len], base))
 }
 
-/// Read what follows of a row that began on page `at` and fills it.
+/// Read the rest of a row that begins on page `at` and is longer than a page.
 pub(super) fn gather<N: Nand>(
     db: &mut Db<'_, '_, N>,
     at: Page,

@@ -1,11 +1,12 @@
-//! The row map: which row of a key is the newest, and whether a row is.
+//! The newest row of a key, and whether a given row is the newest of its key.
 //!
-//! 1. A lookup goes from the newest entries to the oldest. The first row that carries the key is
-//!    the answer, be it a row or a tombstone; of the rows that begin in one cell the last one.
-//! 2. An entry may be stale: it costs a read and never lies. Once one has led elsewhere, a page is
-//!    checked against the summary of its block, for it may be void.
-//! 3. A row is there if the primary key's index ends at that very row. Rows of a table of which
-//!    none was ever replaced, deleted or moved are all there.
+//! 1. A lookup goes from the newest entries to the oldest. The first row that has the key is the
+//!    answer, be it a row or a tombstone. Of rows in the same cell the last one counts.
+//! 2. An entry may be stale: it costs a read and never gives a wrong answer. Once one led to
+//!    another row, later pages are checked against the summaries of their blocks, for they may be
+//!    void.
+//! 3. A row is current if the primary key's index leads to that very row. In a table of which no
+//!    row was ever replaced, deleted or moved, all rows are.
 
 use flysch_nand::Nand;
 
@@ -22,7 +23,7 @@ pub(super) struct Seat {
     /// The pointer of its cell, and its place among the rows that begin there.
     pub(super) pointer: u32,
     pub(super) place: u32,
-    /// Its primary key; the same for all rows where the table has none.
+    /// The digest of its primary key; the same for all rows where the table has none.
     pub(super) key: Digest,
     pub(super) head: RowHead,
     /// Bytes of the row.
@@ -34,14 +35,14 @@ pub(super) struct Seat {
 /// What a lookup of one key found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sought {
-    /// The newest row that carries the key, or its tombstone.
+    /// The newest row that has the key, or its tombstone; None where there is neither.
     pub(super) seat: Option<Seat>,
     /// Whether a row of another key with the same code was met.
     pub(super) has_met: bool,
 }
 
 impl Sought {
-    /// Whether a new row of the key has to be marked as shared.
+    /// Whether a new row of this key has to be marked as shared, see `docs/format.md`.
     pub(super) fn is_shared(&self) -> bool {
         self.has_met || self.seat.is_some_and(|seat| seat.head.is_shared)
     }
@@ -53,18 +54,18 @@ impl Sought {
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
-    /// Whether rows of a table may be there no more though they are on flash.
+    /// Whether rows of a table on flash may have been replaced, deleted or moved.
     pub(super) fn is_changed(&self, table: u8) -> bool {
         self.records.changed >> table & 1 != 0
     }
 
-    /// Whether a row that is found in another index than the primary key's has to be looked for
-    /// there too.
+    /// Whether a row that another index led to must also be looked up by its primary key, to see
+    /// whether it is current.
     pub(super) fn is_checked(&self, table: u8) -> Result<bool, DbError> {
         Ok(self.is_changed(table) && self.table(table)?.primary_key().is_some())
     }
 
-    /// Rows of a table are replaced, deleted or moved from now on.
+    /// Note that rows of a table may be replaced, deleted or moved from now on.
     pub(super) fn set_changed(&mut self, table: u8) {
         if !self.is_changed(table) {
             self.records.changed |= 1 << table;
@@ -73,7 +74,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// Tell the store which indexes are looked through from their newest entries.
+    /// Tell the store which indexes may hold stale entries, so that lookups begin at the newest
+    /// ones.
     pub(super) fn note_changed(&mut self) {
         for (table, declared) in (0..).zip(self.schema.tables) {
             for index in 0..declared.indexes.len() as u8 {
@@ -85,13 +87,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// Whether a row that another index than the primary key's led to is there. Cost: see
-    /// [`Db::is_newest`].
+    /// Whether a row to which an index led is current. Cost: see [`Db::is_newest`].
     pub(super) fn is_there(&mut self, seat: Seat) -> Result<bool, DbError> {
         Ok(seat.is_last && self.is_newest(seat.head.table, seat.key, seat.pointer)?)
     }
 
-    /// A probe for the entries of what is wanted. Cost: none.
+    /// A probe of the index for the entries of a key. Cost: none.
     pub(super) fn probe(&self, wanted: Wanted) -> Result<Probe, DbError> {
         let (number, code) = self.code(wanted)?;
         Ok(Probe::new(self.store.config(), number, code))
@@ -103,7 +104,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
 
-    /// The newest row that carries a key of a unique index. Cost: as a lookup.
+    /// The newest row of a key in a unique index. Cost: a lookup.
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
         let mut probe = self.probe(wanted)?;
         let mut sought = Sought::default();
@@ -121,8 +122,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(sought)
     }
 
-    /// Whether a row whose key has this digest, the last one of its key in the cell that `pointer`
-    /// names, is there. Cost: a lookup in the index, and a read of a row where it is not.
+    /// Whether a row is the newest of its key. `pointer` names its cell, of which it must be the
+    /// last row of that key. Cost: a lookup in the index, and a read of a row where it is not.
     pub(super) fn is_newest(
         &mut self,
         table: u8,
@@ -147,9 +148,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(false)
     }
 
-    /// Whether a tombstone in a block that is to go has to be kept, the last row of its key in the
-    /// cell that `pointer` names: it is the newest of its key, and an entry leads to a row of the
-    /// key in another block. Cost: as a lookup of an absent key.
+    /// Whether compaction must keep a tombstone, the last row of its key in its cell. It must where
+    /// the tombstone is the newest of its key, and an entry leads to a row of the key in another
+    /// block: that row would come back. Cost: as a lookup of an absent key.
     pub(super) fn ends_rows(
         &mut self,
         table: u8,
@@ -170,7 +171,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(false)
     }
 
-    /// Whether two pointers name cells of one block of rows.
+    /// Whether two pointers name cells of the same block of rows.
     fn are_of_one_block(&self, one: u32, other: u32) -> bool {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let block = |pointer| {
@@ -180,8 +181,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         block(one).is_some() && block(one) == block(other)
     }
 
-    /// The last row of a cell that carries the key. `has_met` is set where the cell has a row of
-    /// another key with the same code.
+    /// The last row of a cell that has the key. `has_met` is set where a row of another key there
+    /// has the same code.
     #[inline(never)]
     fn look_in(
         &mut self,
@@ -223,9 +224,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(seat)
     }
 
-    /// The rows that begin at a pointer of the store: read from flash, or from the tail. None where
-    /// nothing can be there. Cost: nothing in the tail; else one read, two where a row is long; one
-    /// more where `is_deep`: an entry has led elsewhere before.
+    /// The rows that begin in the cell which a pointer names, from flash or from the tail. None
+    /// where the pointer leads to no valid row. Cost: nothing in the tail; else one read, two where
+    /// a row is long. `is_deep` says that an entry led elsewhere before: it takes one more to see
+    /// whether the page is void.
     pub(super) fn rows_at(&mut self, pointer: u32, is_deep: bool) -> Result<Stretch<'_>, DbError> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let Some(at) = Position::of_pointer(pointer, layout, numbers) else {
@@ -245,7 +247,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             Some(held) => held,
             None => match Cells::read(&mut self.media, at, (held, is_dated), self.frame) {
                 Ok(cells) => cells,
-                // A page that was under way at a cut: an entry of an older life of the block.
+                // The page was being programmed at a cut. A stale entry names it from an earlier
+                // use of the block.
                 Err(MediaError::Corrupt(_)) if self.is_void(at.page)? => return Ok(Stretch::NONE),
                 Err(error) => return Err(error.into()),
             },
@@ -254,7 +257,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(cells.rows(self.frame, at))
     }
 
-    /// The front of the row at a place of a cell. Cost: as the other call that gives its rows.
+    /// The first bytes of the row at a place of a cell. Cost: as [`Db::rows_at`].
     pub(super) fn front_at(
         &mut self,
         pointer: u32,
@@ -265,12 +268,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(RowView::parse_front(schema, row.ok_or(DbError::Unknown)?, 0)?)
     }
 
-    /// Whether a page is the one that a part of the tail becomes.
+    /// Whether a page is one that a part of the tail will become.
     pub(super) fn is_tail(&self, page: Page) -> bool {
         page.space != Space::Cold && page == tail_page(&self.media, page.space)
     }
 
-    /// Whether a page was programmed, as far as the head of its space tells.
+    /// Whether a page lies before the head of its space, and so was programmed.
     fn is_before_head(&mut self, page: Page) -> bool {
         let numbers = self.media.numbers();
         let head = self.media.head(page.space);
@@ -279,7 +282,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         !is_ahead && !is_void(&mut self.media, page, None)
     }
 
-    /// Whether the summary of its block holds a page void. Cost: one read.
+    /// Whether a page is void by the summary of its block. Cost: one read.
     pub(super) fn is_void(&mut self, page: Page) -> Result<bool, DbError> {
         self.forget_frame();
         let block = self.media.numbers().block_of(page.number);

@@ -1,7 +1,9 @@
-//! Space: what is kept back so that a full device goes on, and when compaction is due.
+//! Space: how many blocks are kept back so that a full device can go on, and when compaction is
+//! due.
 //!
 //! 1. Inserts and updates stop before deletes do, and deletes before the log and compaction.
-//! 2. A commit pays for what it appended; where space is short it pays more.
+//! 2. A commit does compaction in return for the rows it appended. Where space is short it does
+//!    more.
 
 use flysch_nand::Nand;
 
@@ -10,34 +12,34 @@ use crate::log::list_len;
 use crate::media::SPANS_REFUSED;
 use crate::record::ROW_SPACES;
 
-/// Rows that a step of compaction is taken to look at.
+/// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Records that one call writes at most so that blocks may go.
+/// Greatest number of records that one call writes so that blocks may go.
 const RECORDS_MAX: u32 = 4;
 
-/// Blocks that are kept back for each ring.
+/// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
 
 /// What one call of [`Db::maintain`] may cost, in array operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Operations of every kind, about: a step that has begun is ended.
+    /// Reads, programs and erases together, about: a step that was begun is completed.
     pub operations: u32,
 }
 
-/// Why a row is appended.
+/// For what a row is appended. It decides how many free blocks must be left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It adds to what there is.
+    /// It adds to the rows there are.
     Grow,
-    /// It adds to a ring, which gives rows back.
+    /// It is a row of a ring table, which gives old rows back in return.
     Turn,
-    /// It ends a row.
+    /// It deletes a row.
     Shrink,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Free blocks that are kept back from transactions.
+    /// Free blocks that a transaction may not use, because something more urgent needs them.
     fn kept_back(&self, claim: Claim) -> u32 {
         // The heads of new rows and of moved ones each take a block.
         let base = u32::from(list_len(self.media.partition().count)) + 2;
@@ -52,8 +54,8 @@ impl<N: Nand> Db<'_, '_, N> {
         kept
     }
 
-    /// Blocks that are kept back for rings, so that they go on where others are refused: the
-    /// indexes may grow until merges drop the entries of what was given back.
+    /// Blocks kept back for rings, so that they go on where other tables are refused rows. Their
+    /// indexes may grow until merges drop the entries of blocks that were given back.
     fn ring_reserve(&self, merged: u32) -> u32 {
         let rings = self.schema.ring_count() as u32;
         if rings > 0 { RING_RESERVE * rings + merged } else { 0 }
@@ -66,18 +68,18 @@ impl<N: Nand> Db<'_, '_, N> {
         if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
     }
 
-    /// Free blocks below which compaction goes on.
+    /// Number of free blocks below which compaction is due.
     pub(super) fn wanted_free(&self) -> u32 {
         self.kept_back(Claim::Grow) + 4 + self.media.partition().count / 128
     }
 
-    /// Whether something has to be moved, whatever it gains.
+    /// Whether rows have to be moved even where that frees little.
     fn is_pressed(&mut self) -> bool {
         self.media.free_count() < self.wanted_free() || self.has_to_move()
     }
 
-    /// Pay for a transaction of so many rows. Where no block is free, that is told when one is
-    /// needed.
+    /// Do the compaction for a transaction of so many rows. A lack of free blocks is no error here;
+    /// it is one when a block is needed.
     pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
         if !self.is_pressed() {
             return Ok(());
@@ -94,7 +96,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
     }
 
-    /// Where space is short, or a block has to be moved, snapshots are too old from now on.
+    /// Make all snapshots too old where space is short, or a block that they need has to be moved.
     fn press_snapshots(&mut self) {
         let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 2;
         if self.has_snapshots() && (is_short || self.is_forced()) {
@@ -102,13 +104,13 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Before a transaction: get space for it. Cost: nothing while there is some; else up to what
-    /// moving two blocks costs.
+    /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
+    /// what moving the rows of two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let blocks = 2 * self.media.geometry().pages_per_block * 8;
         let mut steps = blocks;
         self.press_snapshots();
-        // What is dead goes first, then the oldest rows of the rings.
+        // Dead rows go first, then the oldest rows of the rings.
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
             let some = steps.min(16);
             steps -= some;
@@ -124,7 +126,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.yield_rings()
     }
 
-    /// Do so many steps, or less where there is less to do; merges keep up with what they add.
+    /// Do so many steps of compaction, or fewer where fewer are to be done, and the merges for the
+    /// entries that they add.
     fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
         let mut records = 0;
         for _ in 0..steps {
@@ -147,14 +150,14 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Write the record that lets a block go whose rows or pages were moved.
+    /// Write the record that lets a block go whose rows were moved, or which was copied.
     pub(super) fn record_what_goes(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         self.is_lazy = true;
         self.tolerate_full(|db| db.record().map(|()| true))
     }
 
-    /// Where no block is free nothing was done.
+    /// Take the error that no block is free for nothing done.
     #[inline(never)]
     pub(super) fn tolerate_full(
         &mut self,
@@ -166,8 +169,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Pay debts ahead: blocks of which much is dead are moved, merges go on, blocks are copied in
-    /// which bits were corrected or that rest, the next blocks are erased. Says whether anything is
+    /// Do work ahead of time: move rows out of blocks with much that is dead, continue merges, copy
+    /// blocks for wear levelling and scrubbing, erase the next blocks. Returns whether any work is
     /// left. Cost: about the budget.
     pub fn maintain(&mut self, budget: Budget) -> Result<bool, DbError> {
         self.roll_back_open()?;
@@ -198,7 +201,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.moves
     }
 
-    /// The blocks at the beginning of the spaces of rows that are there no more are left behind.
+    /// Pass over the blocks at the beginning of the row spaces that were let go.
     pub(super) fn advance_firsts(&mut self) {
         let numbers = self.media.numbers();
         for space in ROW_SPACES {

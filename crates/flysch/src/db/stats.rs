@@ -1,4 +1,4 @@
-//! What a database knows of its flash: space, wear, and what programs were for.
+//! Statistics: the space and the wear of a database, and what its programs were for.
 
 use flysch_nand::Nand;
 
@@ -10,7 +10,7 @@ use crate::media::{Counts, Use, Verify};
 pub struct Stats {
     /// Blocks of the partition.
     pub blocks: u32,
-    /// Blocks that nothing is in: they are erased when they are taken.
+    /// Free blocks: they are erased when they are taken.
     pub free_blocks: u32,
     /// Blocks that hold rows.
     pub row_blocks: u32,
@@ -18,29 +18,30 @@ pub struct Stats {
     pub run_blocks: u32,
     /// Blocks of the log and of roots.
     pub log_blocks: u32,
-    /// Blocks that the maker or a failure marked.
+    /// Blocks that are marked as bad, by the factory or after a failure.
     pub bad_blocks: u32,
     /// Pages programmed in the device's life.
     pub programs: u64,
-    /// Blocks erased in the device's life. Over the blocks that are not bad it is the mean wear;
-    /// blocks are taken in turn, so that all but those of roots are near it.
+    /// Erases of blocks in the device's life. Divided by the blocks that are not bad it is the mean
+    /// wear. Blocks are taken in turn, so that all but the root blocks are near it.
     pub erases: u32,
     /// Commits since the database was opened.
     pub commits: u32,
     /// Operations since the database was opened.
     pub counts: Counts,
-    /// Blocks of rows that are those of ring tables.
+    /// Blocks of rows that belong to ring tables.
     pub ring_blocks: u32,
-    /// Blocks that ring tables gave back since the database was opened, as they had enough.
+    /// Blocks that ring tables gave back since the open, because the tables had enough without
+    /// them.
     pub returned_blocks: u32,
-    /// Blocks that they gave back since then because space was short.
+    /// Blocks that ring tables gave back since the open, because space was short.
     pub pressed_blocks: u32,
-    /// A block of which a read had bits corrected, or more than ECC could correct.
+    /// A block in which ECC corrected bits, or could not; None where no read found one.
     pub worn_block: Option<u32>,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Space, wear and operations. Cost: no flash is touched; each block's entry is looked at.
+    /// Space, wear and operations. Cost: no flash is touched; the block table is gone through.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
             blocks: self.media.partition().count,
@@ -68,13 +69,14 @@ impl<N: Nand> Db<'_, '_, N> {
         stats
     }
 
-    /// Copy a block to another one when a read of it had at least so many bits corrected; 1 as the
-    /// database opens. It is for parts whose ECC corrects more: half of what it corrects is usual.
+    /// Copy a block when a read of it had at least so many bits corrected (scrubbing). At the open
+    /// it is 1. Parts whose ECC corrects more bits can take half of what it corrects.
     pub const fn set_scrub(&mut self, bits: u16) {
         self.media.scrub_from = bits;
     }
 
-    /// Read back what is programmed from now on. Roots of [`Db::create`] are not read back.
+    /// Read back each page that is programmed from now on. The roots that [`Db::create`] writes are
+    /// not read back.
     pub const fn set_verify(&mut self, verify: Verify) {
         self.media.verify = verify;
     }

@@ -1,9 +1,11 @@
-//! What a reader sees: everything, or what was there at a snapshot or at a commit.
+//! What a reader sees: everything, or only what was committed at a snapshot or a commit.
 //!
 //! 1. Rows carry the numbers of their commits: a reader at a commit passes over later ones.
-//! 2. Blocks that hold what a snapshot shows rest while it is open: nothing is moved out of them.
-//!    So its rows are found where they were, and the pages behind the snapshot hold none of them.
-//! 3. Rows of the tail may come to another page where a program fails: the snapshot follows.
+//! 2. Blocks with rows that a snapshot shows rest while it is open: nothing is moved out of them.
+//!    So its rows are found where they were, and no page behind the snapshot's end holds any of
+//!    them.
+//! 3. Where a program fails, the rows of the tail come to another page than expected. A snapshot
+//!    whose end they were is corrected.
 
 use flysch_nand::Nand;
 
@@ -12,32 +14,33 @@ use crate::media::{Page, Space};
 use crate::record::{Move, PART_SPACES, PARTS, Position, part_of, tail_page};
 use crate::row::RowView;
 
-/// Tails that came to another page while snapshots of them were open, at most.
+/// Greatest number of tails that are followed to another page while snapshots of them are open.
 const TAILS_MAX: usize = 4;
 
-/// What was committed at a moment. Whoever holds it gives it back by [`Db::release`]. It is the
-/// caller's alone: the database keeps the newest one's place, whatever the number of snapshots.
+/// What was committed at a moment. The caller holds it, and gives it back by [`Db::release`]. The
+/// database itself keeps only the end of the newest snapshot, whatever their number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The commit that was next.
+    /// The number of the next commit when it was opened.
     commit: u32,
-    /// The page that the tail was to become, and the head of moved rows.
+    /// The page that the tail was to become, and the head of moved rows, when it was opened.
     hot: u32,
     cold: u32,
-    /// The snapshots that it belongs to: they grow old together.
+    /// Which snapshots become too old together with it.
     generation: u32,
 }
 
 const _: () = assert!(size_of::<Snapshot>() == 16, "a snapshot is 16 bytes");
 
 impl Snapshot {
-    /// The number of the commit that was next: it shows the rows of the commits before.
+    /// The number of the commit that was next when it was opened. The snapshot shows rows of
+    /// earlier commits.
     pub const fn commit(&self) -> u32 {
         self.commit
     }
 }
 
-/// Where a snapshot ends, by position.
+/// Where a snapshot ends in the row spaces: rows behind were not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) hot: u32,
@@ -47,33 +50,33 @@ pub(super) struct Ends {
 /// What a reader sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
-    /// Rows of this commit, and of later ones, are not seen; none: all are.
+    /// Only rows of earlier commits than this are seen; None: all are.
     before: Option<u32>,
-    /// Of a snapshot: rows that lie behind are not seen.
+    /// For a snapshot, where it ends: rows behind are not seen.
     pub(super) ends: Option<Ends>,
-    /// The snapshot that is read: its generation and its commit.
+    /// The generation and the commit of the snapshot that is read.
     snapshot: Option<(u32, u32)>,
 }
 
-/// The moment at which a cursor began.
+/// The moment at which a cursor was made, to tell later whether rows have moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Since {
-    /// Pages of moved rows until then.
+    /// Pages of moved rows at that moment, counted since the open.
     moves: u32,
-    /// The snapshot at which it began.
+    /// The snapshot through which the cursor was made, if any.
     snapshot: Option<(u32, u32)>,
 }
 
 impl View {
-    /// Everything.
+    /// The view that shows everything.
     pub(super) const NOW: Self = Self { before: None, ends: None, snapshot: None };
 
-    /// Whether older versions than the newest are looked for.
+    /// Whether the reader may see older versions of rows than the newest.
     pub(super) const fn is_past(self) -> bool {
         self.before.is_some()
     }
 
-    /// Whether the reader sees a row, whose commit is known where it has to be.
+    /// Whether the reader sees a row, by the row's commit.
     pub(super) fn sees(self, row: &RowView<'_, '_>) -> bool {
         self.before.is_none_or(|before| row.commit < u64::from(before))
     }
@@ -82,20 +85,21 @@ impl View {
 /// The snapshots that are open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// How many they are.
+    /// Number of open snapshots.
     count: u32,
-    /// Where the newest one ends: what lies before rests.
+    /// Where the newest snapshot ends. Blocks before it rest.
     ends: Option<Ends>,
-    /// The pages that the parts of the tail were to become then, those of new rows and of rings.
+    /// The pages that the parts of the tail were to become at that moment, for new rows and each
+    /// ring.
     last: [u32; PARTS],
-    /// 0 before the first one of the session: a snapshot of an earlier session is none.
+    /// Number of the present generation of snapshots; 0 before the first one of the session.
     generation: u32,
-    /// Tails that came to another page.
+    /// Tails of snapshots that came to another page than expected.
     tails: [Option<Move>; TAILS_MAX],
     tail_count: u8,
 }
 
-/// The database as it was: what is read through it is read at a snapshot, or at a commit.
+/// A reader of the database as it was at a snapshot or a commit.
 #[derive(Debug)]
 pub struct At<'d, 'ram, 's, N> {
     pub(super) db: &'d mut Db<'ram, 's, N>,
@@ -108,9 +112,9 @@ impl<N> Drop for At<'_, '_, '_, N> {
 }
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
-    /// Open a snapshot of what is committed. While one is open, merges keep what it needs, and the
-    /// blocks that hold its rows are not compacted. Where the space for that runs out all snapshots
-    /// become too old, and the writer goes on. Cost: none.
+    /// Open a snapshot of what is committed. While one is open, merges keep the entries that it
+    /// needs, and blocks with its rows are not compacted. Where space runs out because of that, all
+    /// snapshots become too old, and the writer goes on. Cost: none.
     pub fn snapshot(&mut self) -> Result<Snapshot, DbError> {
         self.roll_back_open()?;
         let hot = tail_page(&self.media, Space::Hot).number;
@@ -128,7 +132,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(Snapshot { commit: self.commit, hot, cold, generation })
     }
 
-    /// Give a snapshot back. Cost: none.
+    /// Close a snapshot, so that blocks with its rows may be compacted again. Cost: none.
     #[expect(clippy::needless_pass_by_value, reason = "it is given back once")]
     pub fn release(&mut self, snapshot: Snapshot) {
         if self.is_open(&snapshot) {
@@ -139,12 +143,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
     }
 
-    /// Read at a snapshot: cursors that are made and pulled through what this gives show the rows
-    /// that were there when it was opened, whatever is written between two pulls. A cursor that
-    /// was made elsewhere says [`DbError::Stale`] if rows moved since.
-    /// [`DbError::Stale`] from here where the snapshot is too old. Cost: none here. A lookup
-    /// passes over newer entries of the key without reading their rows; a range takes a lookup for
-    /// each key of a unique index.
+    /// Read at a snapshot. Cursors made and pulled through this reader show the rows that were
+    /// there when the snapshot was opened, whatever is written between two pulls. A cursor made
+    /// elsewhere says [`DbError::Stale`] if rows moved since. This call says [`DbError::Stale`]
+    /// where the snapshot is too old. Cost: none here. A lookup passes over newer entries of the
+    /// key without reading their rows; a range takes a lookup for each key of a unique index.
     pub fn at(&mut self, snapshot: &Snapshot) -> Result<At<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         if !self.is_open(snapshot) {
@@ -157,10 +160,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(At { db: self })
     }
 
-    /// Read as it was after so many commits, of which [`Db::stats`] tells the number. It shows the
-    /// whole history of a table of which no row was ever replaced, deleted or moved; cursors over
-    /// other tables say [`DbError::Stale`]. Cost: none here; lookups read a row's page from its
-    /// first cell on.
+    /// Read the database as it was after its first `commits` commits. The whole history of a table
+    /// is there if none of its rows was ever replaced, deleted or moved; cursors over other tables
+    /// say [`DbError::Stale`]. [`Db::stats`] counts the commits so far. Cost: none here; lookups
+    /// read a row's page from its first cell on.
     pub fn as_of(&mut self, commits: u32) -> Result<At<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.view = View { before: Some(commits.saturating_add(1)), ..View::NOW };
@@ -171,7 +174,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub(super) fn check_past(&self, table: u8) -> Result<(), DbError> {
         let Some(before) = self.view.before.filter(|_| !self.rests_all()) else { return Ok(()) };
         let space = self.records.tail.space_of(table);
-        // Of a ring nothing may be left of what was there then.
+        // All rows that a ring had at that commit may be gone.
         let is_gone = space.is_ring() && before - 1 <= self.records.stream(space).floor;
         if is_gone || self.is_changed(table) { Err(DbError::Stale) } else { Ok(()) }
     }
@@ -180,7 +183,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.open_views.count > 0 && snapshot.generation == self.open_views.generation
     }
 
-    /// No snapshot is open any more, and those that were are too old.
+    /// Close all snapshots: whoever still holds one is told that it is too old.
     pub(super) fn drop_snapshots(&mut self) {
         let generation = self.open_views.generation.wrapping_add(1);
         self.open_views = Held { generation, ..Held::default() };
@@ -192,7 +195,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.open_views.ends.is_some()
     }
 
-    /// The tail came to another page: so do the rows of it that snapshots show.
+    /// Correct the ends of snapshots: the tail, with rows that they show, came to another page.
     pub(super) fn follow_tail(&mut self, moved: Move) {
         debug_assert_eq!(moved.from.space, moved.to.space, "a tail stays in its space");
         let Some(ends) = &mut self.open_views.ends else { return };
@@ -213,15 +216,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
     }
 
-    /// Where the rows lie now that were in the tail, and were to come to a page.
+    /// The page at which rows lie now that were in the tail and expected to come to `page`.
     pub(super) fn followed(&self, page: Page) -> u32 {
         let tails = self.open_views.tails.iter().flatten();
         let to = tails.fold(page, |page, moved| if page == moved.from { moved.to } else { page });
         to.number
     }
 
-    /// Whether a page is the last one of the snapshot that is read, or the one that the tail of its
-    /// ring was to become: it may come to lie elsewhere.
+    /// Whether a page is the last one of the snapshot that is read, in the space of new rows or of
+    /// a ring. It was the tail, and may have come to another page.
     pub(super) fn ends_at(&self, page: Page) -> bool {
         self.view.ends.is_some_and(|ends| match page.space {
             Space::Hot => page.number == ends.hot,
@@ -237,14 +240,14 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.open_views.ends.is_some_and(|ends| !self.is_behind(first, ends))
     }
 
-    /// Whether the reader may see rows that an entry leads to, as far as its pointer tells.
+    /// Whether the reader may see rows of the cell that a pointer names, as far as its page tells.
     pub(super) fn may_see(&self, pointer: u32) -> bool {
         let Some(ends) = self.view.ends else { return true };
         let at = Position::of_pointer(pointer, self.media.layout(), self.media.numbers());
         at.is_some_and(|at| !self.is_behind(at.page, ends))
     }
 
-    /// Whether what the reader sees stays where it is.
+    /// Whether none of the rows that the reader sees can be moved.
     pub(super) const fn rests_all(&self) -> bool {
         self.view.ends.is_some()
     }
@@ -254,8 +257,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Since { moves: self.compaction.moves, snapshot: self.view.snapshot }
     }
 
-    /// Whether rows that the reader sees may have moved since a cursor began. What a snapshot shows
-    /// rests from the moment it was opened, so a cursor that began at it goes on.
+    /// Whether rows that the reader sees may have moved since a cursor was made. A snapshot's rows
+    /// rest from its opening on, so a cursor made at a snapshot goes on.
     pub(super) fn has_moved(&self, since: Since) -> bool {
         let began_here = since.snapshot.is_some() && since.snapshot == self.view.snapshot;
         since.moves != self.compaction.moves && !began_here
@@ -265,7 +268,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn is_behind(&self, page: Page, ends: Ends) -> bool {
         let numbers = self.media.numbers();
         if page.space.is_ring() {
-            // The commits of its rows tell what is seen, and all of it rests.
+            // In a ring the commit of a row tells whether it is seen, and all blocks rest.
             return false;
         }
         if page.space == Space::Cold {

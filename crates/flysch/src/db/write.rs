@@ -12,14 +12,15 @@ use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
 use crate::record::{Appended, Moment, NewRow};
 use crate::row::{COLUMNS_MAX, RowHead, RowKind, Table, Value, ValueError, key};
 
-/// A transaction. Dropped without a commit it is rolled back by the next call that writes.
+/// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
 pub struct Transaction<'d, 'ram, 's, N> {
     pub(super) db: &'d mut Db<'ram, 's, N>,
 }
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
-    /// Begin a transaction. Cost: nothing as a rule; what is due after an open, see the module.
+    /// Begin a transaction. Cost: nothing as a rule; the first one after an open makes certain what
+    /// the open found, in a few erases and programs.
     #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
@@ -29,7 +30,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.settle()?;
         if self.media.changes.room() < CHANGES_AHEAD {
-            // A long transaction was taken back: a record tells the blocks that it took.
+            // A long transaction was rolled back. Its blocks are free once a record says so.
             self.is_lazy = true;
             self.sync()?;
         }
@@ -43,7 +44,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Roll back what a dropped transaction left.
     pub(super) fn roll_back_open(&mut self) -> Result<(), DbError> {
-        // A reader of the past that was forgotten did not put it back.
+        // A reader of the past was leaked and did not reset the view.
         self.view = View::NOW;
         if self.under_way.is_none() {
             return Ok(());
@@ -53,7 +54,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let moves = self.records.roll_back(&mut self.media, self.frame)?;
         if moves.iter().any(Option::is_some) {
             moves.into_iter().flatten().for_each(|moved| self.rename(moved));
-            // The pages that were programmed bear this number: it is not given again.
+            // The pages that the transaction programmed have this commit number, so it is not used
+            // again.
             self.commit += 1;
             self.log.forget_tail();
         }
@@ -68,7 +70,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
     }
 
-    /// Replace the row that has the key of `values`; false where there is none.
+    /// Replace the row that has the same primary key as `values`; false where there is none.
     fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         check(self.table(table)?, values)?;
         let declared = self.table(table)?;
@@ -84,7 +86,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(true)
     }
 
-    /// Replace a row by one of the same key.
+    /// Replace a row by a new version with the same primary key.
     pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
         let table = old.head.table;
         debug_assert!(old.head.kind != RowKind::Tombstone, "what is replaced is a row");
@@ -96,7 +98,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(())
     }
 
-    /// Delete the row that has this key; false where there is none.
+    /// Delete the row whose primary key has these values; false where there is none.
     #[inline(never)]
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         let declared = self.table(table)?;
@@ -122,8 +124,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(true)
     }
 
-    /// Whether the key of a row has these values. Keys of text in an ordered index may have one
-    /// code and differ: the other one is not to be replaced. Cost: nothing: the row was just read.
+    /// Whether the key of a row equals these values. In an ordered index two text keys may differ
+    /// and yet have one code; such a row is not the one to replace. Cost: nothing: the row was just
+    /// read.
     fn has_key<'v>(
         &mut self,
         seat: Seat,
@@ -139,8 +142,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(true)
     }
 
-    /// See that no row other than `own`, which is to be replaced, has a key of a unique index; say
-    /// whether the new row is to be marked as shared. Cost: a lookup for each such index.
+    /// Refuse a row whose key in a unique index another row has. `own` is the row to be replaced,
+    /// which may have it. Returns whether the new row is to be marked as shared. Cost: a lookup for
+    /// each such index.
     fn check_unique(
         &mut self,
         table: u8,
@@ -163,7 +167,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 }
             }
             is_shared |= sought.is_shared();
-            // A tombstone whose key is there again.
+            // The key's tombstone is dead once the key is inserted again.
             if let Some(old) = sought.seat.filter(|old| old.head.kind == RowKind::Tombstone) {
                 self.note_dead(old.pointer, old.len);
             }
@@ -171,7 +175,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_shared)
     }
 
-    /// Append a row, or a tombstone whose values are the key's.
+    /// Append a row. The values of a tombstone are those of the primary key.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
@@ -182,7 +186,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             RowKind::Row | RowKind::Moved => Claim::Grow,
         };
         if let Err(full) = self.check_space(claim) {
-            // The writer does not wait for readers: the next transaction finds what they held.
+            // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();
             return Err(full);
         }
@@ -205,7 +209,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         };
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(head, values, at)?;
-        // A row that programmed a page leaves its slice to the next one.
+        // Where this row programmed a page, the slice of merging is left to the next row.
         let is_idle = self.media.write == begun_at;
         for _ in 0..if is_idle { self.store.slices_due() } else { 0 } {
             self.work()?;
@@ -214,7 +218,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 }
 
-/// Refuse values that do not make a row before anything is looked up by them.
+/// Refuse values that do not fit the table, before anything is looked up by them.
 fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
     if values.len() == table.columns.len() {
         return Ok(());
@@ -224,15 +228,15 @@ fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
 }
 
 impl<N: Nand> Transaction<'_, '_, '_, N> {
-    /// Insert a row. Cost: the reads of a lookup for each unique index, and one of these: nothing;
-    /// a page of rows; a run of index entries; a slice of a merge, at most a program and
+    /// Insert a row. Cost: a lookup for each unique index, and at most one of these: a page of
+    /// rows; a run of index entries; a slice of a merge, which is at most one program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         self.db.insert(table, values)
     }
 
-    /// Insert a row of which some columns are given, each at most once: the others have their
+    /// Insert a row of which some columns are given, each at most once. The others get their
     /// [presets](super::Constraints::presets), or null. Cost: as an insert.
     pub fn insert_columns(
         &mut self,
@@ -273,12 +277,13 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
         self.db.delete(table, key)
     }
 
-    /// Commit. Cost: see [`Db::sync`].
+    /// Make all changes of the transaction permanent together. Cost: see [`Db::sync`].
     pub fn commit(self, durability: Durability) -> Result<(), DbError> {
         self.db.commit_now(durability)
     }
 
-    /// Take everything back. Cost: nothing, or one read where pages had been programmed.
+    /// Undo all changes of the transaction. Cost: nothing, or one read where pages had been
+    /// programmed.
     pub fn roll_back(self) -> Result<(), DbError> {
         self.db.roll_back_open()
     }

@@ -1,13 +1,13 @@
-//! Anchors: two fixed blocks that name the root blocks, which move.
+//! Anchors: two fixed blocks that name the root blocks, because root blocks move.
 //!
 //! ```text
 //! anchor block | anchor | the same again |
 //! anchor       "flysch" 6 | salt 4 | anchors 2 each | root blocks 1 + 2 each
 //! ```
 //!
-//! 1. An anchor bears the epoch of the root in whose session it was written. Its block is erased
-//!    before: it is never the one that names the root blocks in use.
-//! 2. Where its second page is seen, the first one was whole before it.
+//! 1. An anchor has the epoch of the root that was in force when it was written. Its block is
+//!    erased for that, so it is always the block that does not name the root blocks in use.
+//! 2. Where its second page is visible, the first one was whole before.
 
 use flysch_nand::Nand;
 
@@ -16,16 +16,17 @@ use super::root::{CANDIDATES, CELLS_MAX, Cells, MAGIC, NAME};
 use crate::bytes::array;
 use crate::media::{Header, Kind, Label, Media, MediaError, Sight, clear};
 
-/// Blocks that name the root blocks.
+/// Number of anchor blocks.
 pub(super) const ANCHORS: usize = 2;
-/// Pages of an anchor, all alike.
+/// Pages of an anchor block, which all have the same content.
 const COPIES: u32 = 2;
-/// Partitions of so many blocks have anchors. On smaller ones a root block is a large part of all.
+/// Root blocks move only on partitions with at least so many blocks. On smaller ones each root
+/// block is a large part of all blocks.
 const BLOCKS_LEAST: u32 = 64;
 
 const SIZE: usize = 6 + 4 + 2 * ANCHORS + 1 + 2 * CELLS_MAX;
 
-/// What an anchor says.
+/// The content of an anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(super) block: u16,
@@ -42,9 +43,9 @@ pub(super) const fn has_anchors(blocks: u32) -> bool {
     blocks >= BLOCKS_LEAST
 }
 
-/// Roots that are written before root blocks move. An anchor is erased once in two moves, and a
-/// root block some `MOVE / 2` times before it is left, while each root comes with three erases
-/// elsewhere.
+/// Number of roots from one move of root blocks to the next. In two moves each anchor is erased
+/// once. A root block is erased some `MOVE / 2` times before it is left, while each root comes with
+/// three erases of other blocks.
 pub(super) fn roots_of_a_move(blocks: u32) -> u32 {
     (blocks / 4).clamp(64, 512)
 }
@@ -81,7 +82,7 @@ impl Anchor {
         is_sane.then_some(Self { block: block as u16, epoch: header.commit, salt, anchors, cells })
     }
 
-    /// The anchor on a page of a block, where one is seen. Cost: one read.
+    /// The anchor on a page; None where none is visible there. Cost: one read.
     pub(super) fn look_at<N: Nand>(
         media: &mut Media<'_, N>,
         (block, page): (u32, u32),
@@ -91,7 +92,7 @@ impl Anchor {
         Ok(Self::on(media, &header, block, frame))
     }
 
-    /// The anchor on a page that was read.
+    /// The anchor on a page that was read; None where the page is none.
     pub(super) fn on<N: Nand>(
         media: &Media<'_, N>,
         header: &Header,
@@ -103,7 +104,8 @@ impl Anchor {
         Self::parse(&bytes, header, block, media.table.len())
     }
 
-    /// The anchor on a block. Cost: one read, one more where the first page shows none.
+    /// The anchor on a block; None where none is visible. Cost: one read, one more where the first
+    /// page shows none.
     pub(super) fn look<N: Nand>(
         media: &mut Media<'_, N>,
         block: u32,
@@ -118,8 +120,8 @@ impl Anchor {
         Ok(None)
     }
 
-    /// Whether the last page of the anchor is there: the first one will be seen again. Cost: one
-    /// read.
+    /// Whether the last page of the anchor is visible. Then the first one is whole, and every mount
+    /// will see it. Cost: one read.
     pub(super) fn is_sure<N: Nand>(
         &self,
         media: &mut Media<'_, N>,
@@ -158,11 +160,11 @@ impl Anchor {
     }
 }
 
-/// The anchors that are there, the newest first.
+/// The visible anchors, the newest first.
 pub(super) type Anchors = [Option<Anchor>; ANCHORS];
 
-/// The anchors that the first one found tells, on blocks that are not marked bad. Cost: up to three
-/// reads for each other one.
+/// All anchors that are visible, on the blocks that the first one names and that are not marked
+/// bad. Cost: up to three reads for each other one.
 pub(super) fn look_at_all<N: Nand>(
     media: &mut Media<'_, N>,
     first: Anchor,
@@ -179,7 +181,7 @@ pub(super) fn look_at_all<N: Nand>(
             continue;
         }
         let anchor = Anchor::look(media, block, frame)?;
-        // Both tell the same, or one is of another database.
+        // Both name the same blocks and salt, or one is of another database.
         let is_alike = |other: &Anchor| (other.salt, other.anchors) == (first.salt, first.anchors);
         if anchor.as_ref().is_some_and(is_alike) && !media.is_bad(block)? {
             *seen = anchor;

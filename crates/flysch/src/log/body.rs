@@ -1,4 +1,4 @@
-//! The body of a record: what a commit, a checkpoint and a root say.
+//! The body of a record: the content of a commit, a checkpoint or a root.
 //!
 //! ```text
 //! flags 1 | commit 4 | time 8 | tail's commit 4 | base 2 | length 2 | tail bytes
@@ -18,41 +18,41 @@ use crate::media::{
     CHANGE_SIZE, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span, Spans,
 };
 
-/// The record holds the block table.
+/// Flag: the record holds the block table.
 pub(crate) const CHECKPOINT: u8 = 1;
-/// The database was closed: nothing but this record was under way when the power went.
+/// Flag: the database was closed. Nothing but this record was being programmed when the power went.
 pub(crate) const STOPPED: u8 = 2;
-/// Commits go to memory beside the chip, and may be in it alone.
+/// Flag: commits go to an NvRam, and the latest may be there alone.
 pub(crate) const HAS_BESIDE: u8 = 4;
-/// Flash and state are as in the record before, and not in this one.
+/// Flag: the record ends behind the tail. All that would follow is as in the record before.
 pub(super) const UNCHANGED: u8 = 8;
-/// Numbers of commits and of records end here: what is greater was never written, and leaves room
+/// Greatest number of a commit or a record. Greater ones are never written, so that there is room
 /// to count on.
 pub(crate) const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
-/// Programs of a device's life, at most: no part lasts as long.
+/// Greatest number of programs of a device's life: no part lasts as long.
 const WRITE_MAX: u64 = 1 << 47;
-/// Erases of a device's life, at most.
+/// Greatest number of erases of a device's life.
 const ERASE_MAX: u32 = 1 << 31;
 
-/// What a record says, besides what the flash layer knows itself.
+/// The content of a record, besides what the flash layer adds itself.
 pub(crate) struct Body<'a> {
     pub(crate) flags: u8,
     pub(crate) commit: u32,
     pub(crate) time: u64,
-    /// Rows that are on no page yet.
+    /// Rows of the tail, from which the record takes its part.
     pub(crate) tail: &'a [u8],
-    /// The commit against which they tell theirs.
+    /// The commit relative to which these rows give theirs.
     pub(crate) tail_base: u32,
-    /// The first byte of the tail that no record before has.
+    /// The first byte of the tail that no earlier record holds.
     pub(crate) base: usize,
-    /// The state of the layers above.
+    /// The encoded state of the rows and of the index store.
     pub(crate) state: &'a [u8],
-    /// The first block of the table that is not on pages ahead.
+    /// The first block of the block table that is not on pages ahead of the record.
     pub(crate) ahead: usize,
 }
 
 impl Body<'_> {
-    /// Bytes of the body.
+    /// Number of bytes of the body.
     pub(crate) fn size<N: Nand>(&self, media: &mut Media<'_, N>) -> usize {
         let mut count = Sink::Count(0);
         let counted = self.emit(&mut count, media);
@@ -87,7 +87,7 @@ impl Body<'_> {
     }
 }
 
-/// Bytes moved at a time: whole entries of the block table.
+/// Bytes that are moved at a time, in whole entries of the block table.
 const CHUNK: usize = 16 * ENTRY_SIZE;
 
 fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<(), MediaError> {
@@ -130,7 +130,7 @@ fn emit_table<N: Nand>(
     Ok(())
 }
 
-/// What the beginning of a body says.
+/// The first fields of a body, up to the length of the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preface {
     pub(crate) flags: u8,
@@ -138,12 +138,12 @@ pub(crate) struct Preface {
     pub(crate) time: u64,
     pub(crate) tail_base: u32,
     pub(crate) base: usize,
-    /// Bytes of the tail that follow.
+    /// Bytes of the tail that the record holds.
     pub(crate) len: usize,
 }
 
 impl Preface {
-    /// Read the beginning of a body.
+    /// Read the first fields of a body.
     pub(crate) fn read<N: Nand>(
         reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
@@ -162,7 +162,7 @@ impl Preface {
         if is_sane { Ok(preface) } else { Err(StreamError::Broken) }
     }
 
-    /// Read the tail's bytes that the record has into the memory of the tail.
+    /// Read the tail's bytes of a record into the memory of the tail.
     pub(crate) fn read_tail<N: Nand>(
         &self,
         reader: &mut dyn Source<N>,
@@ -174,8 +174,8 @@ impl Preface {
     }
 }
 
-/// Read what a body says of the flash, and make it so. The block table must be in force already:
-/// it is that of the checkpoint before. Gives the state's bytes in `state`.
+/// Read what a body says about the flash, and take it over. The block table of the checkpoint
+/// before must already be loaded. The bytes of the layers' state are read to `state`.
 pub(crate) fn read_flash<'s, N: Nand>(
     reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
@@ -226,8 +226,8 @@ fn read_changes<N: Nand>(
     Ok(())
 }
 
-/// Go over what a body says of the flash, and take the block table behind it, from block `ahead`
-/// on.
+/// Pass over what a body says about the flash, and load the block table behind it, from block
+/// `ahead` on.
 pub(crate) fn read_table<N: Nand>(
     reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,

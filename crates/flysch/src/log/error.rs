@@ -1,20 +1,20 @@
-//! Why a database cannot be found, and why a search for it ends.
+//! Why a database cannot be opened, and why a search for it ends.
 
 use core::fmt;
 
 use super::stream::{Gone, StreamError};
 use crate::media::MediaError;
 
-/// Why a database cannot be found.
+/// Why no database can be opened on this chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountError {
-    /// The flash says no.
+    /// The flash could not be read.
     Media(MediaError),
-    /// No root is visible: nothing was ever formatted here.
+    /// No root is visible: no database was created here.
     Missing,
-    /// A root is there, and what it leads to is not whole.
+    /// A root is visible, but the log to which it leads is damaged.
     Broken,
-    /// Commits went to memory beside the chip, and none is given.
+    /// Commits of this database go to an NvRam, and the caller gave none.
     NoNvRam,
     /// The database was made for other blocks of the chip.
     Partition,
@@ -54,12 +54,12 @@ impl From<StreamError> for MountError {
     }
 }
 
-/// Why a search ends.
+/// Why the search for the last record ends.
 pub(super) enum Halt {
-    /// The database cannot be found.
+    /// The database cannot be opened.
     Error(MountError),
-    /// What was seen at this place is not to be seen any more: it was under way when the power
-    /// went. The search goes on without it.
+    /// A page that was seen before does not read as valid any more: the power went while it was
+    /// programmed. The search goes on without it.
     Gone(Gone),
 }
 

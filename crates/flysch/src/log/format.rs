@@ -1,13 +1,14 @@
-//! Formatting: root blocks are chosen among the first blocks, and each gets a root.
+//! Formatting: root blocks are chosen among the first blocks, and a root is written to each.
 //!
-//! 1. Whatever lay in the candidates is erased: no root of an earlier database may be found there.
-//! 2. Two more candidates are anchors, where root blocks move. The first gets its pages when the
-//!    roots are there, and no anchor of an earlier database is.
-//! 3. Every root block gets a root, so that a mount that sees none in one knows that an attempt may
-//!    be there.
-//! 4. Pages of an earlier database may lie anywhere, and bear the same names as those to come. The
-//!    new one has another salt, so that none of their seals is right. The salt follows from the old
-//!    one, so the newest old root is erased last: a format that is cut finds one of the two.
+//! 1. All candidates are erased, so that no root of an earlier database is found there later.
+//! 2. On partitions where root blocks move, two more candidates become anchors. The first anchor is
+//!    written once all roots are, and once no anchor of an earlier database is left.
+//! 3. Every root block gets a root. So a mount that sees none in a root block knows that an
+//!    interrupted attempt may be there.
+//! 4. Pages of an earlier database may lie anywhere, and have the same logical places as pages to
+//!    come. The new database has another salt, so none of their seals is valid. That salt follows
+//!    from the old one, so the newest old root is erased last: after a power cut, one of the two is
+//!    found.
 
 use flysch_nand::Nand;
 
@@ -21,23 +22,23 @@ use super::table::pages_ahead;
 use super::{Body, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use};
 
-/// The newest root of an earlier database.
+/// The newest root of an earlier database on the chip.
 struct Earlier {
     root: Seen,
     salt: u32,
-    /// The anchor that led there.
+    /// The anchor that led to the root; None where none did.
     anchor: Option<u32>,
 }
 
-/// Root blocks of a new database.
+/// Number of root blocks of a new database.
 const CELLS: u8 = 4;
 
-/// Epochs that a database must have before it.
+/// How many epochs must be left. A root with fewer left is no real one.
 const EPOCHS_AHEAD: u32 = 1 << 20;
 
-/// Choose root blocks, and write a root into each. Cost: some twenty reads to see what was there;
-/// an erase for each candidate, one more for each root block, a checkpoint's pages and a confirm
-/// page.
+/// Choose the root blocks, and write a root into each. Cost: some twenty reads to see what was
+/// there; an erase for each candidate, one more for each root block, a checkpoint's pages and a
+/// confirm page.
 #[inline(never)]
 pub(crate) fn format<N: Nand>(
     media: &mut Media<'_, N>,
@@ -49,11 +50,11 @@ pub(crate) fn format<N: Nand>(
     let kept = earlier.as_ref().map(|earlier| earlier.root.block);
     let kept_anchor = earlier.as_ref().and_then(|earlier| earlier.anchor);
     for block in kept.into_iter().chain(kept_anchor) {
-        // As one of the log's, which is free where no list names it.
+        // It counts as a block of the log, which is free once no list names it.
         media.table.set(block, Use::Log);
     }
     let (cells, anchors) = choose_cells(media, [kept, kept_anchor])?;
-    // Salts are odd, so that none is that of the roots.
+    // Salts of databases are odd, those of roots' seals are not: so they differ.
     media.salt = earlier.as_ref().map_or(salt, |earlier| earlier.salt.wrapping_add(2)) | 1;
     let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
     let list = choose_list(media, 0)?;
@@ -100,7 +101,7 @@ pub(crate) fn format<N: Nand>(
 }
 
 impl Log {
-    /// Name the root blocks that are chosen, where they are to move.
+    /// Write the first anchor, where root blocks are to move.
     fn write_first_anchor<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -118,8 +119,8 @@ impl Log {
     }
 }
 
-/// Erase the candidates but those that are kept, and choose the root blocks and the anchors among
-/// them.
+/// Erase all candidates except those that are kept, and choose the root blocks and the anchors
+/// among them.
 fn choose_cells<N: Nand>(
     media: &mut Media<'_, N>,
     kept: [Option<u32>; 2],
@@ -145,7 +146,7 @@ fn choose_cells<N: Nand>(
     if cells.len < CELLS { Err(MediaError::Full) } else { Ok((cells, anchors)) }
 }
 
-/// The newest root that is visible.
+/// The newest visible root; None where there is none.
 fn find_earlier<N: Nand>(
     media: &mut Media<'_, N>,
     frame: &mut [u8],
@@ -164,8 +165,8 @@ fn find_earlier<N: Nand>(
     Ok(newest)
 }
 
-/// The root on a block, where it is newer than what was found. One whose epochs are nearly used up
-/// is no root: it lies.
+/// Take the root on a block as `newest`, if it is newer. A root whose epoch is close to the
+/// greatest number is ignored: no device comes so far, so its content cannot be true.
 fn newer_on<N: Nand>(
     media: &mut Media<'_, N>,
     (block, anchor): (u32, Option<Anchor>),
@@ -177,7 +178,7 @@ fn newer_on<N: Nand>(
         Err(MediaError::Version(_)) => None,
         seen => seen?,
     };
-    // The anchor that led to a root of the same epoch is told.
+    // Of two sightings of the same root, the one that an anchor led to is kept.
     let is_newer = |root: &Seen| newest.as_ref().is_none_or(|old| old.root.epoch <= root.epoch);
     let Some(root) = seen.filter(is_newer) else { return Ok(()) };
     if root.epoch > NUMBER_MAX - EPOCHS_AHEAD {

@@ -1,4 +1,4 @@
-//! Whether a root was lost: one that was whole, and newer than the newest one that is visible.
+//! Was a root lost, one that was confirmed and newer than the newest visible one?
 //!
 //! A root that an interrupted mount began is not whole, and giving way to an older one is right. A
 //! root that was confirmed and cannot be read any more is another matter: what was committed since
@@ -16,11 +16,11 @@ use super::table::pages_ahead;
 use super::{Log, choose_list, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
 
-/// Bytes of a root's checkpoint besides its front, the tail and the table, at most.
+/// Greatest number of bytes of a root's checkpoint without its front, the tail and the block table.
 const STATE_MAX: usize = 2048;
 
-/// Whether a root block on which no root is visible has a name page of a later epoch than the
-/// newest root. Cost: one read for each block without a root, some ten where its first page is
+/// Whether a root block without a visible root has a name page of a later epoch than the newest
+/// visible root. Cost: one read for each block without a root, some ten where its first page is
 /// neither blank nor whole.
 pub(super) fn has_newer_name<N: Nand>(
     media: &mut Media<'_, N>,
@@ -30,7 +30,7 @@ pub(super) fn has_newer_name<N: Nand>(
 ) -> Result<bool, MediaError> {
     let payload = media.layout().payload_size();
     let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
-    // Names begin behind the checkpoint and its confirm page.
+    // Name pages begin behind the checkpoint and its confirm page.
     let last = (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1);
     let blank = sights.iter().filter(|(_, seen)| seen.is_none());
     for (block, _) in blank.filter(|(block, _)| front.cells.has(*block)) {
@@ -52,15 +52,15 @@ pub(super) fn has_newer_name<N: Nand>(
 }
 
 impl Log {
-    /// The number of the first block of the list that a mount takes: no attempt of this or an
-    /// earlier mount has used a number from here on.
+    /// The ordinal of the first block of the list that a mount takes. No mount used a log block of
+    /// this or a later ordinal before.
     pub(super) fn ordinal_of_mount(&self) -> u32 {
         let named = self.next.list.map_or(0, |list| list.ordinal);
         self.next.ordinal.max(named).max(self.list.ordinal) + 2 * LIST_MAX as u32
     }
 
-    /// Whether the list that a mount takes from this state was taken already. Cost: one read, three
-    /// where the list's first block is bad.
+    /// Whether a mount already took its list from this very state. Cost: one read, three where the
+    /// list's first block is bad.
     pub(super) fn is_succeeded<N: Nand>(
         &self,
         media: &mut Media<'_, N>,

@@ -7,10 +7,10 @@
 //! 1. A commit is done when the last page of its record is programmed.
 //! 2. A log block begins with a checkpoint, which is at the same time the commit that was due. Only
 //!    the first block behind the root of a mount begins with a record: that root holds the state.
-//! 3. A list is named by the root before its first block is used. The blocks of the list before
-//!    are let go when the new list has a checkpoint.
-//! 4. What has to be done before a block ends, is done one operation at a time at the commits
-//!    before: an erase, a name page, a new root, the pages of the block table.
+//! 3. A root names a list before the list's first block is used. The blocks of the list before are
+//!    let go once the new list has a checkpoint.
+//! 4. Work that must be done before a log block ends is spread over the commits before, one
+//!    operation at each: an erase, a name page, a new root, the pages of the block table.
 
 mod anchor;
 mod body;
@@ -40,72 +40,75 @@ use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
 use crate::media::{Kind, Media, MediaError, Name, Use};
 
-/// Records whose tails rest on one another, at most.
+/// Greatest number of records in a chain, in which each has only what was added to the tail since
+/// the one before.
 pub(crate) const CHAIN_MAX: usize = 12;
-/// Records that still fit a log block when the next one is made ready, besides one for each page of
-/// its table.
+/// The next log block is made ready when so many records still fit the present one, and one more
+/// for each page of the block table.
 const AHEAD: u32 = 10;
-/// Programs of a call that commits a row, at most.
+/// Greatest number of programs of a call that commits one row.
 pub(crate) const PROGRAMS_MAX: u64 = 3;
-/// Of so many pages of a log block, one is left where the next block may begin early.
+/// A log block may end early, at a cheap commit, within the last of so many equal parts of its
+/// pages.
 const TURN_SHARE: u32 = 16;
-/// Changes of the block table that must still fit a record when it is begun.
+/// Changes of the block table for which a record must have room when it is begun.
 pub(crate) const CHANGES_AHEAD: usize = 8;
 
-/// What the log knows of itself.
+/// The state of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log {
     cells: Cells,
     moves: Moves,
-    /// The root in force.
+    /// The root that is in force.
     root: Seen,
-    /// The greatest epoch that any root, whole or not, was given.
+    /// The greatest epoch of any root that was begun.
     epoch: u32,
-    /// The next page of the root for a name.
+    /// The page of the root on which the next name goes.
     root_page: u32,
-    /// Whether the block in use rests on the state in the root.
+    /// Whether records of the present log block need the state in the root.
     root_has_base: bool,
-    /// A root block being made the next root: it is erased, and written when it says pages.
+    /// The root block that becomes the next root: erased, and written once `pages` is not 0.
     root_next: Option<Seen>,
     list: List,
-    /// The list that the last record lies in: another one where a new list's first block failed.
+    /// The list in which the last record lies. It differs from the present list where the first
+    /// block of a new list failed.
     live: List,
-    /// The place in the list of the block in use.
+    /// The present log block, by its place in the list.
     at: u8,
-    /// The next page of that block.
+    /// The page of the present log block on which the next record goes.
     page: u32,
-    /// Pages of the block table ahead of the first record of a log block.
+    /// Pages of the block table in a log block ahead of its first record.
     ahead: u8,
-    /// Pages of the last record that began no log block.
+    /// Number of pages of the last record that did not begin a log block.
     record_pages: u8,
-    /// The next record's number.
+    /// The number of the next record.
     number: u32,
-    /// Records since the last one with the whole tail.
+    /// Number of records since the last one with the whole tail.
     chain: u8,
-    /// Bytes of the tail that those records have.
+    /// Bytes of the tail that the records of the chain hold.
     logged: u16,
     /// Whether the next record must have the whole tail.
     is_fresh: bool,
     next: Next,
-    /// What the front of a root says besides.
+    /// Other fields of a root's front.
     salt: u32,
     schema: u32,
 }
 
-/// What comes behind the log block in use.
+/// What comes after the present log block.
 #[derive(Clone, Copy, Debug)]
 struct Next {
-    /// The list that follows the one in use, once it is chosen.
+    /// The list after the present one; None until it is chosen.
     list: Option<List>,
-    /// The number behind that of the last block of any list that was chosen.
+    /// One more than the ordinal of the last block in any list that was chosen.
     ordinal: u32,
-    /// Blocks behind the one in use that could not be erased: they are passed over.
+    /// How many blocks after the present one could not be erased, and are left out.
     passed: u8,
     /// Whether the next block is erased.
     is_erased: bool,
     /// Whether the root names the list.
     is_named: bool,
-    /// Pages of the block table that are in the next block.
+    /// Pages of the block table that were written to the next block.
     written: u8,
 }
 
@@ -114,7 +117,7 @@ impl Next {
         Self { list: None, ordinal: 0, passed: 0, is_erased: false, is_named: false, written: 0 };
 }
 
-/// Pages that a record takes.
+/// Number of pages that a record takes.
 fn pages_of<N: Nand>(media: &mut Media<'_, N>, body: &Body<'_>) -> u32 {
     body.size(media).div_ceil(media.layout().payload_size()) as u32
 }
@@ -124,7 +127,8 @@ const fn name_of(ordinal: u32) -> Name {
     Name { used: Use::Log, life: ordinal }
 }
 
-/// Log blocks of a list, by the size of the device: roots must not wear out before the rest.
+/// Number of log blocks in a list, by the size of the device, so that root blocks do not wear out
+/// before the others.
 ///
 /// A root block takes some 60 names; with `n` root blocks each is erased once in `60 n` lists, and
 /// the mean block once in `blocks` log blocks.
@@ -133,7 +137,7 @@ pub(crate) fn list_len(blocks: u32) -> u8 {
 }
 
 impl Log {
-    /// No log: what it says is found, or made, before it is asked.
+    /// A log before it is found or made.
     pub(crate) const NONE: Self = Self {
         cells: Cells::NONE,
         moves: Moves::NONE,
@@ -157,18 +161,20 @@ impl Log {
         schema: 0,
     };
 
-    /// The part of the tail that a record needs not repeat: all up to here is in records before.
+    /// The part of the tail that the next record need not repeat, as earlier records hold it: its
+    /// length.
     pub(crate) const fn logged(&self) -> usize {
         if self.is_fresh { 0 } else { self.logged as usize }
     }
 
-    /// Records have all of the tail up to here.
+    /// Note that records hold the tail up to here.
     pub(crate) const fn note_logged(&mut self, len: usize) {
         self.logged = len as u16;
         self.is_fresh = false;
     }
 
-    /// The tail went to a page, or changed otherwise than by growing.
+    /// Note that the tail changed otherwise than by growing, so that the next record must hold all
+    /// of it.
     pub(crate) const fn forget_tail(&mut self) {
         self.logged = 0;
         self.is_fresh = true;
@@ -212,9 +218,9 @@ impl Log {
         Ok(())
     }
 
-    /// Go on in the next block that is named, with a checkpoint; false where there is none: a name
-    /// page that nobody sees would be programmed again. Cost: an erase for each block that is
-    /// tried, and the checkpoint's pages.
+    /// After a clean stop, go on in the next block of the list, with a checkpoint. False where the
+    /// root would have to name a list first: a name page that nobody sees after a cut would be
+    /// programmed twice. Cost: an erase for each block that is tried, and the checkpoint's pages.
     fn wake<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -270,8 +276,8 @@ impl Log {
         Ok(())
     }
 
-    /// Do one operation of what has to be done before the log block ends; say whether there was
-    /// any. Without `may_erase` an erase waits. Cost: at most one erase, or one program.
+    /// Do one operation that is needed before the log block ends; returns whether there was any.
+    /// Without `may_erase` an erase is left for later. Cost: at most one erase, or one program.
     pub(crate) fn prepare<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -291,20 +297,20 @@ impl Log {
         Ok(true)
     }
 
-    /// Whether the next operation towards the next log block is an erase.
+    /// Whether the next operation of [`Log::prepare`] is an erase.
     fn is_erase_next<N: Nand>(&self, media: &Media<'_, N>) -> bool {
         let has_page = self.root_page < media.geometry().pages_per_block;
         !self.next.is_erased || !self.has_place() && !has_page && self.root_next.is_none()
     }
 
-    /// Whether the log block nears its end, and the next one waits: a call that programs little
-    /// else goes on there.
+    /// Whether the log block is nearly full and the next one is ready, so that a call which
+    /// programs little else should go on there.
     fn is_turn_due<N: Nand>(&self, media: &Media<'_, N>) -> bool {
         let pages = media.geometry().pages_per_block;
         self.is_ready() && self.page + pages.div_ceil(TURN_SHARE) >= pages
     }
 
-    /// Use the whole tail where it fits the record's page or must be there.
+    /// Give a record the whole tail, where that fits one page or where it must be there.
     fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: &Body<'b>) -> Body<'b> {
         let whole = Body { base: 0, ..*body };
         let delta = Body { base: self.logged().min(whole.tail.len()), ..whole };
@@ -338,7 +344,7 @@ impl Log {
         Ok(())
     }
 
-    /// Go on in the next log block, with a checkpoint.
+    /// Begin the next log block with a checkpoint.
     fn checkpoint<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -373,20 +379,20 @@ impl Log {
         written
     }
 
-    /// The checkpoint that begins a log block.
+    /// The body of the checkpoint that begins a log block: it has the whole tail.
     fn whole<'b, N: Nand>(&self, media: &Media<'_, N>, body: &Body<'b>) -> Body<'b> {
         let flags = self.stopping(body.flags) | CHECKPOINT;
         Body { base: 0, flags, ahead: blocks_ahead(media, self.ahead), ..*body }
     }
 
-    /// The flags of a record that begins a log block. Where it lies in the last block of its list
-    /// it says nothing of a stop: the session that follows would program a name page, and where a
-    /// close was cut in that one, would program it a second time.
+    /// The flags of a record that begins a log block. In the last block of a list it does not tell
+    /// of a clean stop. The session that follows would have to program a name page; if it was cut,
+    /// the next would program that page a second time.
     const fn stopping(&self, flags: u8) -> u8 {
         if self.has_next() { flags } else { flags & !STOPPED }
     }
 
-    /// The last record lies in the list in use: the one before has served.
+    /// Free the list before the present one, as the last record lies in the present one now.
     fn leave<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         if self.live.ordinal != self.list.ordinal {
             release(media, &self.live);
@@ -394,15 +400,15 @@ impl Log {
         }
     }
 
-    /// Whether the root has no page for a name, and no other root may take its place because the
-    /// records of this block rest on its state.
+    /// Whether the root has no page left for a name, while no other root may replace it, because
+    /// records of this log block need its state.
     fn is_cornered<N: Nand>(&self, media: &Media<'_, N>) -> bool {
         let has_page = self.root_page < media.geometry().pages_per_block;
         let needs_name = self.next.list.is_some() && !self.next.is_named;
         self.root_has_base && self.next.is_erased && needs_name && !has_page
     }
 
-    /// Write a root with this state, and go on in a new list: this root is the commit.
+    /// Write the commit as a new root with the whole state, and go on in a new list.
     fn rebase<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -418,7 +424,7 @@ impl Log {
         media.changes.clear();
         for block in self.root_blocks() {
             if settle::write_root(self, media, body, u32::from(block), frame)? {
-                // The record behind it has no other before it in its block.
+                // The next record is the first of its block, so its tail cannot rest on another's.
                 self.is_fresh = true;
                 self.leave(media);
                 return Ok(());
@@ -427,7 +433,7 @@ impl Log {
         Err(MediaError::Full)
     }
 
-    /// Turn to the next block.
+    /// Go on to the next log block.
     fn turn<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         assert!(self.is_ready(), "the next log block is erased and named");
         (self.next.is_erased, self.next.written) = (false, 0);
@@ -443,7 +449,7 @@ impl Log {
         (self.list, self.at, self.next.is_named) = (next, passed, false);
     }
 
-    /// Whether the list has a block behind the one in use.
+    /// Whether the list has another block after the present one.
     const fn has_next(&self) -> bool {
         self.at + 1 + self.next.passed < self.list.len
     }
@@ -452,12 +458,12 @@ impl Log {
         self.has_place() && self.next.written == self.ahead
     }
 
-    /// Whether the next block is erased, and found by a mount.
+    /// Whether the next log block is erased, and in a list that a root names.
     const fn has_place(&self) -> bool {
         self.next.is_erased && (self.next.list.is_none() || self.next.is_named)
     }
 
-    /// One operation towards the next log block.
+    /// Do one operation towards the next log block.
     fn step<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -488,7 +494,7 @@ impl Log {
         self.renew_root(media, frame)
     }
 
-    /// Erase the block that the log goes on in, chosen where the list has ended.
+    /// Erase the log block that comes next. Where the list has ended, a new list is chosen first.
     fn erase_next<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
         if self.next.list.is_none() && self.has_next() {
             let at = self.at + 1 + self.next.passed;
@@ -514,7 +520,7 @@ impl Log {
         Ok(())
     }
 
-    /// One operation towards a new root: erase, checkpoint, or confirm.
+    /// Do one operation towards a new root: the erase, the checkpoint, or the confirm page.
     fn renew_root<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -549,7 +555,7 @@ impl Log {
         }
     }
 
-    /// Confirm the root that is there: it is the one in force.
+    /// Confirm the new root, which is in force from then on.
     fn confirm_next<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -593,7 +599,7 @@ impl Log {
     }
 }
 
-/// Choose the blocks of a list. None of them is erased.
+/// Choose free blocks for a list. They are not erased yet.
 fn choose_list<N: Nand>(media: &mut Media<'_, N>, ordinal: u32) -> Result<List, MediaError> {
     let wanted = list_len(media.partition().count);
     let mut list = List { ordinal, ..List::NONE };
@@ -608,7 +614,7 @@ fn choose_list<N: Nand>(media: &mut Media<'_, N>, ordinal: u32) -> Result<List, 
     Ok(list)
 }
 
-/// Let the blocks of a list go.
+/// Free the blocks of a list.
 fn release<N: Nand>(media: &mut Media<'_, N>, list: &List) {
     for &block in list.as_slice() {
         media.release_log(u32::from(block));

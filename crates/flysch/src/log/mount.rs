@@ -1,7 +1,7 @@
-//! Finding everything again: the newest root, its last list, the last record.
+//! Finding the database at a mount: the newest root, its last list, the last record.
 //!
-//! Finding programs and erases nothing. What it finds may rest on pages that were under way when
-//! the power went, and read differently the next time.
+//! Nothing is programmed or erased here. What is found may rest on pages that were being programmed
+//! when the power went: these may read differently the next time.
 
 use flysch_nand::Nand;
 
@@ -19,20 +19,20 @@ use crate::media::{Kind, Media, Sight};
 pub(crate) struct Found {
     pub(crate) log: Log,
     pub(crate) preface: Preface,
-    /// Bytes of the state of the layers above.
+    /// Bytes of the state of the rows and the index store.
     pub(crate) state_len: usize,
     pub(crate) doubt: Doubt,
 }
 
-/// What is not certain of a log that was found, until the first write makes it so.
+/// What a mount found and cannot be sure of, until the first write makes it certain.
 #[derive(Debug)]
 pub(crate) struct Doubt {
-    /// Whether the database was closed: nothing was under way.
+    /// Whether the last session ended with a close, so that nothing was being programmed.
     pub(crate) is_clean: bool,
     pub(super) sights: Sights,
 }
 
-/// Buffers that finding fills.
+/// Buffers that the search fills.
 pub(crate) struct Buffers<'a> {
     /// The memory of the tail.
     pub(crate) tail: &'a mut [u8],
@@ -40,10 +40,10 @@ pub(crate) struct Buffers<'a> {
     pub(crate) state: &'a mut [u8],
 }
 
-/// The memory beside the chip, where there is one.
+/// The NvRam that takes commits, if there is one.
 pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
-/// Find the database. Programs and erases nothing. Cost: see `docs/design.md`, some 40 reads.
+/// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.
 #[inline(never)]
 pub(crate) fn find<N: Nand>(
     media: &mut Media<'_, N>,
@@ -67,7 +67,7 @@ pub(crate) fn find<N: Nand>(
     }
 }
 
-/// Find the database by the newest of the roots that were seen.
+/// Find the database by the newest of the visible roots.
 #[inline(never)]
 fn find_among<N: Nand>(
     media: &mut Media<'_, N>,
@@ -113,7 +113,7 @@ fn find_among<N: Nand>(
             found.log.moves.is_certain = found.front.has_state;
             return found.done(record, beside.as_deref_mut(), state, *sights);
         }
-        // A list that was named, and not begun.
+        // The list was named, but the power went before its first block was begun.
         if list.ordinal != found.log.list.ordinal {
             (found.log.next.list, found.log.next.is_named) = (Some(list), true);
         }
@@ -143,9 +143,9 @@ fn newest_of<N: Nand>(
     }
 }
 
-/// The newest root, of those on blocks that are not marked bad: a block is marked where a root
-/// could not be written to it, and what a failed program left is whole at one time and not at
-/// another.
+/// The newest root on a block that is not marked bad. A block is marked where a root could not be
+/// written to it. What that failed program left may read as whole one time and not the next, so no
+/// root there is believed.
 fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
@@ -173,7 +173,7 @@ fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<()
     if front.schema == schema { Ok(()) } else { Err(MountError::Schema(front.schema)) }
 }
 
-/// The lists that may be in use, the newest first, and the next page for a name.
+/// The lists that may be in use, the newest first, and the root's next page for a name.
 fn find_lists<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
@@ -190,7 +190,7 @@ fn find_lists<N: Nand>(
             low = middle + 1;
         }
     }
-    // The last name may have been under way at a cut: then the one before it holds.
+    // The power may have gone while the last name was programmed: then the name before it holds.
     let mut page = low;
     while page > first && page + 2 > low {
         page -= 1;
@@ -201,7 +201,7 @@ fn find_lists<N: Nand>(
     Ok(([Some(front.list), None], low))
 }
 
-/// A search under way.
+/// The state of a search.
 struct Finding<'a, 'ram, N> {
     log: Log,
     front: Front,
@@ -233,9 +233,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(Found { log: self.log, preface, state_len, doubt })
     }
 
-    /// Whether every root block shows a confirmed root, those apart that are bad. Where one does
-    /// not, it may hold a root that an earlier mount began because it did not see the stop page,
-    /// and that is seen the next time.
+    /// Whether every root block that is not bad shows a confirmed root. One that does not may hold
+    /// a root which an earlier mount began, and which may become visible at the next mount.
     fn has_no_rival(&mut self, sights: &Sights) -> Result<bool, Halt> {
         for (block, seen) in sights.iter() {
             let is_sure = seen.is_some_and(|seen| seen.is_confirmed);
@@ -246,7 +245,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(true)
     }
 
-    /// Read the last record of a list; none where it has none.
+    /// Read the last record of a list; None where the list has none.
     #[inline(never)]
     fn read_list(
         &mut self,
@@ -257,7 +256,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         while let Some(at) = self.last_block(list, below)? {
             (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
             match self.read_block(state) {
-                // The block's first record was under way: the block before it is the last.
+                // The power went while the block's first record was programmed: the last one is in
+                // the block before.
                 Err(Halt::Gone(Gone { page, kind: Kind::Record, .. }))
                     if page == u16::from(self.log.ahead) =>
                 {
@@ -271,8 +271,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(None)
     }
 
-    /// The place in a list of the last block before place `below` that begins with a record of its
-    /// own life.
+    /// The place in the list of the last block, before place `below`, that begins with a record of
+    /// its own ordinal; None where there is none.
     fn last_block(&mut self, list: &List, below: u8) -> Result<Option<u8>, Halt> {
         for at in (0..below).rev() {
             let block = u32::from(list.blocks[usize::from(at)]);
@@ -311,8 +311,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         Place { block, page, name, kind: Kind::Record, number }
     }
 
-    /// The page behind the last one of the block that is not blank. One blank page may lie between
-    /// others: the second stop page of a close that was cut, and seen once.
+    /// One behind the last page of the block that is not blank. One blank page may lie before it:
+    /// the second stop page of a close that was cut, which was seen at one mount.
     fn end(&mut self) -> Result<u32, Halt> {
         let (mut low, mut high) = (self.first() + 1, self.media.geometry().pages_per_block);
         while low < high {
@@ -334,7 +334,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(self.media.look(block, page, name, self.frame)? == Sight::Blank)
     }
 
-    /// The last whole record that ends before page `end`: its first page and its number.
+    /// The last whole record that ends before page `end`, by its first page and its number; None
+    /// where there is none.
     fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
         let mut page = end;
         while page > self.first() {
@@ -355,14 +356,15 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(None)
     }
 
-    /// Read the block's last record, and those that its tail rests on.
+    /// Read the block's last record, and the records before it that hold parts of its tail.
     #[inline(never)]
     fn read_block(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         let mut end = self.end()?;
         self.log.page = end;
         loop {
             match self.read_before(end, state) {
-                // The last record was under way: the one before it is the last.
+                // The power went while the last record was programmed: the one before it is the
+                // last.
                 Err(Halt::Gone(gone))
                     if gone.kind == Kind::Record && gone.is_between(self.first(), end) =>
                 {
@@ -373,7 +375,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         }
     }
 
-    /// Read the last record that ends before a page, and those that its tail rests on.
+    /// Read the last record that ends before a page, and the records before it that hold parts of
+    /// its tail.
     #[inline(never)]
     fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         let gone = Halt::Gone(self.place(self.first(), 0).into());
@@ -409,7 +412,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok((preface, state_len))
     }
 
-    /// Take the block table of the checkpoint that the block begins with, or of the root.
+    /// Load the block table from the checkpoint with which the block begins, or from the root.
     fn read_table(&mut self) -> Result<(), Halt> {
         let first = self.place(self.first(), 0);
         let sight = self.media.look(first.block, first.page, first.name, self.frame)?;
@@ -441,7 +444,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         Ok(body::read_table(source, self.media, 0)?)
     }
 
-    /// Take everything from the root: nothing was logged since the mount that wrote it.
+    /// Read everything from the root, where nothing was logged since the mount that wrote it.
     fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);
@@ -454,7 +457,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     }
 }
 
-/// Take the tail's bytes of a record that follows one whose tail ended at `reached`.
+/// Read the part of the tail in a record that follows one whose tail ended at `reached`.
 fn read_tail<N: Nand>(
     preface: &Preface,
     reader: &mut dyn Source<N>,

@@ -1,12 +1,13 @@
-//! Root blocks that move.
+//! Moving root blocks, so that the wear of roots is spread over the device.
 //!
-//! 1. A mount that has written its root names the root blocks to come, where it is time: those
-//!    *coming* are free blocks, and the others stay.
-//! 2. The next root of a session goes to one that comes. So does that of a mount, if it sees the
-//!    whole anchor, and that the anchor was written behind the very root that it believes.
-//! 3. Whichever set the next root takes, the blocks of the other set alone are *leaving*: another
-//!    mount may have chosen otherwise. They rest until a root follows one behind which a record was
-//!    seen.
+//! 1. When it is time, a mount that has written its root names the next root blocks. Those *coming*
+//!    are free blocks; the others are root blocks already.
+//! 2. The next root of a session goes to a block that is coming. So does the next root of a mount,
+//!    if the mount sees the whole anchor, and sees that the anchor was written after the very root
+//!    that it believes.
+//! 3. Whichever set the next root takes, the blocks of the other set alone are *leaving*, as
+//!    another mount may have chosen the other set. They are not used until there is a root that
+//!    follows one after which a record was seen.
 
 use flysch_nand::Nand;
 
@@ -15,25 +16,26 @@ use super::anchor::{ANCHORS, Anchor, Anchors, has_anchors, roots_of_a_move};
 use super::root::{Cells, Seen};
 use crate::media::{Media, MediaError, Use};
 
-/// Root blocks that a move replaces.
+/// Number of root blocks that one move replaces.
 const REPLACED: usize = 2;
-/// Free blocks that are left when a move begins, besides the log's.
+/// Least number of free blocks, without the log's, that must be left for a move to begin.
 const FREE_LEAST: u32 = 8;
 
-/// What the log knows of moves.
+/// The state of moves in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moves {
-    /// None where the root blocks stay.
+    /// The anchor blocks; None where root blocks do not move.
     pub(super) anchors: Option<[u16; ANCHORS]>,
     /// The anchor that names the root blocks in use, and the epoch at which it was written.
     pub(super) used: Option<(u16, u32)>,
-    /// Blocks that hold roots of another choice.
+    /// Root blocks that are leaving: they may hold roots of the other set.
     pub(super) leaving: Cells,
-    /// The root blocks to come; none where none are named.
+    /// The root blocks that come next; empty where none are named.
     pub(super) pending: Cells,
-    /// Whether the next root may go to them.
+    /// Whether the next root may go to those that come next.
     pub(super) is_sure: bool,
-    /// Whether what the root in force leaves may be given back: a session wrote records behind it.
+    /// Whether the blocks that the root in force leaves may be freed: a session wrote records after
+    /// it.
     pub(super) is_certain: bool,
 }
 
@@ -47,7 +49,7 @@ impl Moves {
         is_certain: false,
     };
 
-    /// What the anchors and the root in force say.
+    /// The state of moves that the visible anchors and the root in force show.
     pub(super) fn of<N: Nand>(
         media: &mut Media<'_, N>,
         anchors: &Anchors,
@@ -70,7 +72,7 @@ impl Moves {
 }
 
 impl Log {
-    /// The root blocks to come that are none yet.
+    /// The blocks that are coming: next root blocks that are none yet.
     pub(super) fn coming(&self) -> Cells {
         self.moves.pending.without(&self.cells)
     }
@@ -80,7 +82,7 @@ impl Log {
         self.cells.has(block) || self.moves.leaving.has(block) || self.moves.pending.has(block)
     }
 
-    /// The blocks that the next root may go to, those first that come.
+    /// The blocks that the next root may go to; those that are coming first.
     pub(super) fn root_blocks(&self) -> impl Iterator<Item = u16> + use<> {
         let coming = if self.moves.is_sure { self.coming() } else { Cells::NONE };
         let cells = self.cells;
@@ -93,7 +95,7 @@ impl Log {
         come.chain(stay).filter(move |&block| u32::from(block) != root)
     }
 
-    /// The root blocks that a root on `block` tells, and those that leave.
+    /// For a root on `block`, the root blocks that it has to name, and those that are leaving.
     pub(super) fn cells_of(&self, block: u32) -> (Cells, Cells) {
         let Moves { pending, leaving, is_certain, .. } = self.moves;
         if pending.len == 0 {
@@ -107,7 +109,7 @@ impl Log {
         }
     }
 
-    /// The root on `block` is in force: what it does not tell is free.
+    /// Note that the root on `block` is in force. Blocks of roots that it does not name are free.
     pub(super) fn adopt_root<N: Nand>(&mut self, media: &mut Media<'_, N>, block: u32) {
         let (cells, leaving) = self.cells_of(block);
         if cells != self.cells {
@@ -122,7 +124,8 @@ impl Log {
         self.claim_roots(media);
     }
 
-    /// Say in the table which blocks are roots' and anchors', and that others are not.
+    /// Note in the block table which blocks are roots' and anchors', and free those that were
+    /// before.
     pub(super) fn claim_roots<N: Nand>(&self, media: &mut Media<'_, N>) {
         let anchors = self.moves.anchors.unwrap_or([u16::MAX; ANCHORS]);
         for block in 0..media.table.len() {
@@ -133,9 +136,9 @@ impl Log {
         }
     }
 
-    /// Name the root blocks to come, where it is time or one of those in use is bad. Where the
-    /// anchor's block fails, the root blocks stay from then on. Cost: nothing as a rule; else an
-    /// erase and two programs.
+    /// Name the next root blocks, if it is time, or if one of those in use is bad. If the erase or
+    /// a program of the anchor's block fails, root blocks do not move any more. Cost: nothing as a
+    /// rule; else an erase and two programs.
     pub(super) fn begin_move<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -158,7 +161,7 @@ impl Log {
         let Some(cells) = self.choose_next(media, bad)? else { return Ok(()) };
         let (epoch, salt) = (self.root.epoch, self.salt);
         let anchor = Anchor { block, epoch, salt, anchors, cells };
-        // They are kept from others before the first of the anchor's pages is programmed.
+        // The blocks are taken before the first page of the anchor is programmed.
         self.moves.pending = cells;
         self.claim_roots(media);
         self.moves.is_sure = anchor.write(media, frame)?;
@@ -170,8 +173,9 @@ impl Log {
         Ok(())
     }
 
-    /// The root blocks to come: the youngest good ones of those in use, and the free blocks behind
-    /// them in turn, so that each block of the device holds roots once before any does again.
+    /// Choose the next root blocks: the youngest good ones of those in use, and the free blocks
+    /// that are next in turn. So each block of the device holds roots once before any does so
+    /// again.
     fn choose_next<N: Nand>(
         &self,
         media: &mut Media<'_, N>,

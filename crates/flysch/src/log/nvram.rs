@@ -24,10 +24,11 @@ use crate::media::{CHANGES_MAX, Media, MediaError};
 
 /// Bytes of a record before its body.
 const FRONT: u32 = 2 + 4;
-/// Bytes behind it.
+/// Bytes behind the body of a record.
 const BACK: u32 = 4;
 
-/// What a state rests on: where none of it moved, the state is the same.
+/// What tells whether the state has changed since a record: while these are the same, so is the
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moves {
     write: u64,
@@ -41,16 +42,16 @@ impl Moves {
     }
 }
 
-/// Commits in byte-addressable memory.
+/// The NvRam as the log's near end: it takes commits until it is full.
 pub(crate) struct NvLog<'ram> {
     memory: &'ram mut dyn NvRam,
-    /// The area in use.
+    /// The area in use: 0 or 1.
     area: u32,
-    /// The next byte of it.
+    /// The byte of that area at which the next record goes.
     at: u32,
-    /// The commit of the last record, here or in the log; none while the memory may not be used.
+    /// The commit of the last record, here or in the log; None while the NvRam may not be used.
     last: Option<u32>,
-    /// What the state of the last record rests on.
+    /// What the state of the last record depends on.
     moves: Moves,
     /// Whether a record of this area is newer than the log.
     is_used: bool,
@@ -63,27 +64,27 @@ impl fmt::Debug for NvLog<'_> {
 }
 
 impl<'ram> NvLog<'ram> {
-    /// A memory that may not be used before the log is certain.
+    /// An NvRam that may not be used until the log is certain.
     pub(crate) fn new(memory: &'ram mut dyn NvRam) -> Self {
         let moves = Moves { write: 0, erases: 0, next: 0 };
         Self { memory, area: 0, at: 0, last: None, moves, is_used: false }
     }
 
-    /// Whether the log lacks something that is here.
+    /// Whether commits are here that the log does not have.
     pub(crate) const fn is_used(&self) -> bool {
         self.is_used
     }
 
-    /// The log, or a root, holds everything up to `commit`: begin anew.
+    /// Begin anew, as the log or a root holds everything up to `commit`.
     pub(crate) fn begin_anew<N: Nand>(&mut self, commit: u32, media: &Media<'_, N>) {
         self.area = (self.area + 1) % self.areas();
         (self.at, self.last, self.is_used) = (0, Some(commit), false);
         self.moves = Moves::of(media);
     }
 
-    /// Write a record; false where the log has to take the commit. The tail from `logged` on is not
-    /// in the records before. Cost: no program.
-    /// An erase of the memory where its bits can only be cleared and an area begins.
+    /// Write a commit as a record; false where it has to go to the log. Earlier records hold the
+    /// tail up to `logged`. Cost: no program; an erase of the NvRam where its bits can only be
+    /// cleared and an area begins.
     pub(crate) fn commit<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -97,7 +98,7 @@ impl<'ram> NvLog<'ram> {
         let body = Body { flags: body.flags | unchanged, base, ..*body };
         let size = FRONT + body.size(media) as u32 + BACK;
         let has_room = self.at + size <= self.area_size() && u16::try_from(size).is_ok();
-        // The log block that follows takes over what changed in the block table.
+        // A log record is written in time, so that the changes of the block table fit it.
         if !has_room || media.changes.room() < CHANGES_MAX / 2 {
             return Ok(false);
         }
@@ -135,15 +136,15 @@ impl<'ram> NvLog<'ram> {
         Ok(())
     }
 
-    /// Take over the records that follow what the log has: `last` is its last record's preface, and
-    /// the length of the state.
+    /// Take over the records that follow the log's last one. `last` is that record's preface, and
+    /// the length of its state.
     pub(crate) fn replay<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         mut last: (Preface, usize),
         (tail, state): (&mut [u8], &mut [u8]),
     ) -> Result<(Preface, usize), StreamError> {
-        // The later area may be either one: the first is looked at again behind the last.
+        // Either area may be the later one. So the first is looked at again after the last.
         for area in (0..self.areas()).chain(0..self.areas() - 1) {
             let start = area * self.area_size();
             let mut at = 0;
@@ -161,8 +162,8 @@ impl<'ram> NvLog<'ram> {
         Ok(last)
     }
 
-    /// The size of the record at an address, the commit before it and its own; none where there is
-    /// no whole one. Its place in the area is `at`.
+    /// The record at an address: its size, the number of the commit before it, and its own; None
+    /// where no whole record lies there. `at` is its place in the area.
     fn record_at<N: Nand>(
         &mut self,
         addr: u32,
@@ -201,7 +202,7 @@ impl<'ram> NvLog<'ram> {
         Ok(self.memory.read(addr, bytes)?)
     }
 
-    /// Areas that are used in turn.
+    /// Number of areas, which are used in turn.
     fn areas(&self) -> u32 {
         match self.memory.write_rule() {
             WriteRule::Overwrite => 1,
@@ -209,7 +210,7 @@ impl<'ram> NvLog<'ram> {
         }
     }
 
-    /// Bytes of an area: whole sectors where there are any.
+    /// Bytes of an area: a whole number of erase sectors, where there are any.
     fn area_size(&self) -> u32 {
         let size = self.memory.size() / self.areas();
         match self.memory.erase_size() {
@@ -218,7 +219,7 @@ impl<'ram> NvLog<'ram> {
         }
     }
 
-    /// Set the bits of the area, where a write cannot.
+    /// Erase the area in use, where a write can only clear bits.
     fn erase(&mut self) -> Result<(), MediaError> {
         let sector = self.memory.erase_size();
         if sector == 0 {
@@ -250,7 +251,7 @@ fn follow<N: Nand>(
     Ok((preface, read_flash(source, media, state)?.len()))
 }
 
-/// A record being written.
+/// A record that is being written to the NvRam.
 pub(crate) struct NvWriter<'a> {
     memory: &'a mut dyn NvRam,
     at: u32,
@@ -266,7 +267,7 @@ impl NvWriter<'_> {
     }
 }
 
-/// A record being read, whose CRC is right.
+/// A record in the NvRam whose CRC is right, as it is being read.
 struct NvReader<'a> {
     memory: &'a mut dyn NvRam,
     at: u32,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! 1. A root whose confirm page is visible has a whole checkpoint.
-//! 2. The newest visible root is believed; it never is erased while it is the newest confirmed one.
+//! 2. The newest visible root is believed. The newest confirmed root is never erased.
 //! 3. The number of a checkpoint's pages is the root's epoch: it ascends.
 
 use flysch_nand::Nand;
@@ -19,11 +19,11 @@ use super::table::pages_ahead;
 use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
 
-/// Root blocks, at most.
+/// Greatest number of root blocks of a device.
 pub(crate) const CELLS_MAX: usize = 8;
-/// Bytes of a root's checkpoint besides the tail and the block table, at most.
+/// Greatest number of bytes of a root's checkpoint without the tail and the block table.
 const STATE_MAX: usize = 6144;
-/// Log blocks of a list, at most.
+/// Greatest number of log blocks of a list.
 pub(crate) const LIST_MAX: usize = 16;
 /// Blocks at the start of the partition among which the root blocks are chosen.
 pub(crate) const CANDIDATES: u32 = 16;
@@ -31,7 +31,8 @@ pub(crate) const CANDIDATES: u32 = 16;
 pub(super) const MAGIC: [u8; 6] = *b"flysch";
 pub(super) const NAME: Name = Name { used: Use::Root, life: 0 };
 
-/// A list of log blocks: the block at place `n` is the log's block number `ordinal + n`.
+/// A list of log blocks. The block at place `n` has the ordinal `ordinal + n` among all blocks that
+/// the log ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) ordinal: u32,
@@ -95,7 +96,7 @@ impl Cells {
         self.len += 1;
     }
 
-    /// Those that are not among others.
+    /// The blocks that are not among `others`.
     pub(crate) fn without(&self, others: &Self) -> Self {
         let mut left = Self::NONE;
         for &block in self.as_slice().iter().filter(|&&block| !others.has(block)) {
@@ -105,7 +106,7 @@ impl Cells {
     }
 }
 
-/// What the front of a root's checkpoint says.
+/// The front of a root's checkpoint: facts about the database, and where its log begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Front {
     pub(crate) salt: u32,
@@ -113,12 +114,12 @@ pub(crate) struct Front {
     pub(crate) first: u32,
     pub(crate) count: u32,
     pub(crate) cells: Cells,
-    /// Blocks that hold roots besides.
+    /// Blocks that are leaving, besides the root blocks.
     pub(crate) leaving: Cells,
     /// Whether anchors name the root blocks.
     pub(crate) is_anchored: bool,
     pub(crate) list: List,
-    /// Whether the body follows.
+    /// Whether a body with the state follows.
     pub(crate) has_state: bool,
     /// Pages of the block table ahead of the first record of a log block.
     pub(crate) ahead: u8,
@@ -181,14 +182,14 @@ impl Front {
         is_sane.then_some(front)
     }
 
-    /// The front of the checkpoint whose first page was read.
+    /// The front in the first page of a checkpoint; None where the page is none.
     pub(super) fn on<N: Nand>(media: &Media<'_, N>, frame: &[u8]) -> Option<Self> {
         let mut bytes = [0; FRONT_SIZE];
         media.layout().take(frame, 0, &mut bytes);
         Self::parse(&bytes, media.table.len())
     }
 
-    /// Read the front of a root's checkpoint, and stay behind it.
+    /// Read the front of a root's checkpoint. The reader then stands behind it.
     pub(crate) fn read<N: Nand>(
         reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
@@ -196,7 +197,7 @@ impl Front {
         let mut bytes = [0; FRONT_SIZE];
         reader.take(media, &mut bytes)?;
         let front = Self::parse(&bytes, media.table.len()).ok_or(StreamError::Broken)?;
-        // No root says another number but one of the version before, which had none ahead.
+        // Only roots of version 1 have another number, 0.
         let is_sane = front.ahead == 0 || front.ahead == pages_ahead(media);
         if is_sane { Ok(front) } else { Err(StreamError::Broken) }
     }
@@ -207,7 +208,7 @@ pub(crate) const fn place(block: u32, epoch: u32) -> Place {
     Place { block, page: 0, name: NAME, kind: Kind::Root, number: epoch }
 }
 
-/// What was seen of a root block.
+/// A root that was seen in a root block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) block: u32,
@@ -217,7 +218,7 @@ pub(crate) struct Seen {
     pub(crate) is_confirmed: bool,
 }
 
-/// The pages of which one is the last of a checkpoint.
+/// The pages of a root block on which a checkpoint can end.
 fn last_parts<N: Nand>(media: &Media<'_, N>) -> core::ops::Range<u32> {
     let payload = media.layout().payload_size();
     let first = (media.table.bytes().len() / payload).max(1) as u32;
@@ -225,9 +226,10 @@ fn last_parts<N: Nand>(media: &Media<'_, N>) -> core::ops::Range<u32> {
     first..end.min(media.geometry().pages_per_block)
 }
 
-/// The pages of a checkpoint, by its last one; none where that is not seen. Those in between were
-/// programmed before it, and are read where they are needed. Each page holds some of the block
-/// table, so that the last one lies behind as many as the table fills. Cost: two reads as a rule.
+/// The number of pages of a checkpoint, found by its last one; None where that is not visible. The
+/// pages between were programmed before it, and are read only where they are needed. Each page
+/// holds some of the block table, so the last one lies behind as many as the table fills. Cost: two
+/// reads as a rule.
 fn find_last<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,
@@ -247,8 +249,8 @@ fn find_last<N: Nand>(
     Ok(None)
 }
 
-/// Look at a root block: none where no whole checkpoint is visible, or one of another salt. Cost:
-/// one read, those of [`find_last`], and one of the confirm page.
+/// Look at a root block; None where no whole checkpoint is visible, or only one of another salt.
+/// Cost: one read, those of [`find_last`], and one of the confirm page.
 pub(crate) fn look<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,
@@ -274,10 +276,10 @@ pub(crate) fn look<N: Nand>(
     Ok(Some(Seen { block, epoch, pages, is_confirmed }))
 }
 
-/// Which of some blocks, those that `takes` says, a mount may write its root to: one on which
-/// nothing is visible, else the newest unconfirmed one, else the oldest; never the newest confirmed
-/// one, and none that is bad. A root on a bad block is not believed, so that it is not the one to
-/// be kept.
+/// The root block to which a mount may write, among those that `takes` allows: one on which nothing
+/// is visible, else the newest unconfirmed one, else the oldest. It is never the newest confirmed
+/// one, which must be kept, nor a bad one. A root on a bad block is not believed, so it does not
+/// count as the newest.
 pub(crate) fn target(seen: &[Option<Seen>], is_bad: &[bool], takes: &[bool]) -> Option<usize> {
     let good = || (0..seen.len()).filter(|&at| !is_bad[at]);
     if let Some(at) = good().find(|&at| takes[at] && seen[at].is_none()) {
@@ -324,7 +326,7 @@ pub(crate) fn name<N: Nand>(
     media.program(root.block, page, NAME, label, frame)
 }
 
-/// The lists on a name page of a root; none where there are none. Cost: one read.
+/// The lists on a name page of a root; None where there are none. Cost: one read.
 pub(crate) fn read_name<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
@@ -346,7 +348,7 @@ pub(crate) fn read_name<N: Nand>(
     }
 }
 
-/// What a name page shows.
+/// What was seen where a name page may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Blank,

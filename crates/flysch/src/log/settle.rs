@@ -1,7 +1,7 @@
 //! Making certain what a mount found, before anything else is programmed.
 //!
-//! Only root blocks are touched until a new root is confirmed and no root block is left that may
-//! hold an attempt of an earlier mount.
+//! A mount after a cut may not trust what reads as blank. So only root blocks are touched until a
+//! new root is confirmed, and no root block is left that may hold an attempt of an earlier mount.
 
 use flysch_nand::Nand;
 
@@ -12,12 +12,12 @@ use super::{Body, CHECKPOINT, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use};
 
 impl Doubt {
-    /// Make certain what was found, before anything else is programmed.
+    /// Make certain what the mount found, before anything else is programmed.
     ///
-    /// After a close the log goes on with a checkpoint in its next block, which is erased for it:
-    /// where the power is cut on the way, the next mount does the same again. Cost: an erase and
-    /// the checkpoint's pages. Otherwise, and where no block is left to go on in, as
-    /// [`Doubt::renew`].
+    /// After a close the log goes on with a checkpoint in its next block, which is erased for it.
+    /// Where the power is cut on the way, the next mount does the same again. Cost: an erase and
+    /// the checkpoint's pages. After a cut, and where the list has no block left, the cost is that
+    /// of [`Doubt::renew`].
     #[inline(never)]
     pub(crate) fn settle<N: Nand>(
         &self,
@@ -32,8 +32,8 @@ impl Doubt {
         self.renew(log, media, body, frame)
     }
 
-    /// Write a root with the state as `body` has it. Cost: an erase and the checkpoint's pages and
-    /// a confirm page, an erase for each root block on which nothing was seen, and one for the
+    /// Write and confirm a root with the state in `body`. Cost: an erase and the checkpoint's pages
+    /// and a confirm page, an erase for each root block on which nothing was seen, and one for the
     /// first log block.
     #[inline(never)]
     fn renew<N: Nand>(
@@ -89,7 +89,7 @@ impl Doubt {
     }
 }
 
-/// Write and confirm a root; false where its block failed.
+/// Write and confirm a root; false where a program failed in its block.
 pub(super) fn write_root<N: Nand>(
     log: &mut Log,
     media: &mut Media<'_, N>,
@@ -145,7 +145,8 @@ impl Log {
         (0..blocks.len()).find(comes).or_else(|| target(seen, is_bad, &takes))
     }
 
-    /// Say in the table which blocks the log and the roots have, and that others have let go.
+    /// Note in the block table which blocks are the log's and the roots', and free those that were
+    /// theirs before.
     pub(super) fn claim_blocks<N: Nand>(&self, media: &mut Media<'_, N>) {
         for block in 0..media.table.len() {
             media.release_log(block);
@@ -159,14 +160,15 @@ impl Log {
         self.claim_roots(media);
     }
 
-    /// Erase the first block of a list whose root holds the state.
+    /// Erase the first block of a list. Its root holds the state, so the block begins without a
+    /// checkpoint.
     pub(super) fn begin_block<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
     ) -> Result<(), MediaError> {
         let block = u32::from(self.list.blocks[0]);
         if !media.erase(block)? {
-            // The next record is a checkpoint in the block behind it.
+            // That block failed: the next record is a checkpoint in the block after it.
             self.page = media.geometry().pages_per_block;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! What a mount sees of anchors and root blocks.
+//! What a mount sees of the anchors and the root blocks.
 //!
-//! 1. The root blocks that the newest anchor names are looked at. Those of the other one count too,
-//!    where the newest root might lie there.
-//! 2. So do the root blocks that the newest root itself names.
+//! 1. A mount looks at the root blocks that the newest anchor names. It looks at those of the other
+//!    anchor too, where the newest root may lie there.
+//! 2. It also looks at the root blocks that the newest root itself names.
 
 use flysch_nand::Nand;
 
@@ -12,18 +12,18 @@ use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
 use super::stream::{Reader, StreamError};
 use crate::media::{Kind, Media, MediaError, Sight};
 
-/// The blocks that were looked at, and what was seen there.
+/// The blocks that were looked at, and the root that was seen on each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sights {
     pub(super) blocks: Cells,
     pub(super) seen: [Option<Seen>; CELLS_MAX],
     pub(super) anchors: Anchors,
-    /// Anchors whose root blocks were not looked at.
+    /// Number of anchors whose root blocks were not looked at yet.
     left: u8,
 }
 
 impl Sights {
-    /// Look for anchors, else for any root, and at the root blocks that it names.
+    /// Look for anchors, or else for any root, and then at the root blocks that are named there.
     pub(super) fn look<N: Nand>(
         media: &mut Media<'_, N>,
         frame: &mut [u8],
@@ -44,7 +44,7 @@ impl Sights {
                     sights.look_further(media, frame)?;
                     return Ok(sights);
                 }
-                // The anchors that lead to the newest root are not to be seen.
+                // This root was written with anchors, but none of them is visible.
                 Ok(First::Root(front)) if front.is_anchored => refusal = MountError::Broken,
                 Ok(First::Root(front)) => {
                     sights.look_at(media, &front.cells, frame)?;
@@ -75,7 +75,7 @@ impl Sights {
         }
     }
 
-    /// Look at those of some blocks that were not looked at; false where there are none.
+    /// Look at those of these blocks that were not looked at before; false where there are none.
     pub(super) fn look_at<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -96,8 +96,8 @@ impl Sights {
         Ok(has_looked)
     }
 
-    /// Whether a root may lie where nobody looked that is newer than the newest one seen: look
-    /// there, and say so.
+    /// If a root that is newer than the newest one seen may lie on other blocks, look at these and
+    /// return true.
     pub(super) fn looks_again<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -115,7 +115,7 @@ impl Sights {
         Ok(self.look_at(media, &front.leaving, frame)? || has_looked)
     }
 
-    /// What was seen of a block is not to be seen any more.
+    /// Forget what was seen on a block, as it cannot be seen any more.
     pub(super) fn forget(&mut self, block: u32) -> bool {
         let is_gone = |seen: &&mut Option<Seen>| seen.is_some_and(|seen| seen.block == block);
         let gone = self.seen.iter_mut().find(is_gone);
@@ -128,15 +128,15 @@ impl Sights {
     }
 }
 
-/// What is first found of a database.
+/// What the search finds first of a database.
 enum First {
     None,
     Anchor(Anchor),
     Root(Front),
 }
 
-/// Look at one of the blocks that may hold anchors. Cost: a read or two as a rule, some more where
-/// a root is there to which no anchor leads.
+/// Look at one of the blocks on which an anchor may lie. Cost: a read or two as a rule, some more
+/// where a root is there to which no anchor leads.
 fn look_for_first<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,
@@ -156,7 +156,7 @@ fn look_for_first<N: Nand>(
     }
 }
 
-/// The root of which the first page was read.
+/// The root whose first page was read.
 fn look_at_root<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,

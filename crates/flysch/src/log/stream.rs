@@ -1,19 +1,22 @@
-//! Bytes over pages: a record is written and read as one stream, whatever pages it takes.
+//! Records over pages: a record is written and read as one stream of bytes, whatever number of
+//! pages it takes.
 //!
-//! 1. The header of each page has the record's number and the part's; the last part says so.
-//! 2. A record whose last part cannot be read is none.
+//! 1. The header of each page has the record's number and the page's part of it. A bit marks the
+//!    last part.
+//! 2. A record whose last part cannot be read does not count: the power went before it was
+//!    complete.
 
 use flysch_nand::Nand;
 
 use super::nvram::NvWriter;
 use crate::media::{Header, Kind, Label, Media, MediaError, Name, Sight, clear};
 
-/// Set in the number of a record's last part.
+/// Bit in the `owner` of a page that is the last part of a record.
 const LAST: u8 = 0x80;
-/// Parts of a record, at most.
+/// Greatest number of parts of a record.
 pub(crate) const PARTS_MAX: u8 = 0x7F;
 
-/// Where a record lies.
+/// Where a record begins, and which pages are its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) block: u32,
@@ -27,11 +30,11 @@ pub(crate) struct Place {
 
 /// Where the bytes of a record go.
 pub(crate) enum Sink<'a> {
-    /// Nowhere: they are counted.
+    /// Nowhere: bytes are only counted.
     Count(usize),
     /// Into pages.
     Pages(Writer<'a>),
-    /// Into byte-addressable memory.
+    /// Into an NvRam.
     NvRam(NvWriter<'a>),
 }
 
@@ -58,7 +61,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Program the last page; tell how many pages there are. Cost: one program.
+    /// Program the last page; returns the number of pages. Cost: one program.
     pub(crate) fn finish<N: Nand>(self, media: &mut Media<'_, N>) -> Result<u32, MediaError> {
         match self {
             Self::Count(_) | Self::NvRam(_) => Ok(0),
@@ -110,7 +113,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a page is the last part of a record, and which part.
+/// Whether a page is the last part of its record, and its number among the parts.
 pub(crate) const fn part_of(header: &Header) -> (bool, u32) {
     (header.owner & LAST != 0, (header.owner & !LAST) as u32)
 }
@@ -120,14 +123,14 @@ pub(crate) const fn part_of(header: &Header) -> (bool, u32) {
 pub(crate) enum StreamError {
     /// The flash says no.
     Media(MediaError),
-    /// The record is not whole, or says what cannot be.
+    /// The record is not complete, or has an impossible value.
     Broken,
-    /// A page of the record at this place is not to be seen. Where it was seen before, it was under
-    /// way when the power went, and each look decides anew.
+    /// A page of the record here has no valid seal now. If it had one before, the power went while
+    /// it was programmed, and each read may decide otherwise.
     Gone(Gone),
 }
 
-/// Where what was seen is not to be seen any more.
+/// A record whose page cannot be seen, or not any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
     pub(crate) block: u16,
@@ -156,7 +159,7 @@ impl From<MediaError> for StreamError {
     }
 }
 
-/// Where the bytes of a record come from, in sequence.
+/// A source of a record's bytes in sequence.
 pub(crate) trait Source<N: Nand> {
     /// Take the next bytes.
     fn take(&mut self, media: &mut Media<'_, N>, out: &mut [u8]) -> Result<(), StreamError>;
@@ -173,7 +176,7 @@ impl<N: Nand> dyn Source<N> + '_ {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Go over bytes that are of no interest.
+    /// Pass over bytes.
     pub(crate) fn skip(
         &mut self,
         media: &mut Media<'_, N>,
@@ -189,7 +192,7 @@ impl<N: Nand> dyn Source<N> + '_ {
     }
 }
 
-/// A record being read from pages.
+/// A record that is being read from pages.
 pub(crate) struct Reader<'a> {
     place: Place,
     frame: &'a mut [u8],
@@ -197,7 +200,7 @@ pub(crate) struct Reader<'a> {
     used: usize,
     part: u32,
     is_last: bool,
-    /// Pages read.
+    /// Number of pages read so far.
     pub(crate) reads: u32,
 }
 
@@ -213,7 +216,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Read on to the last part, so that the record is known to be whole; tell its pages.
+    /// Read on to the last part, to see that the record is complete; returns its number of pages.
     pub(crate) fn finish<N: Nand>(mut self, media: &mut Media<'_, N>) -> Result<u32, StreamError> {
         while !self.is_last {
             self.part += 1;
@@ -234,7 +237,7 @@ impl<'a> Reader<'a> {
         let (is_last, part) = part_of(&header);
         let fits = usize::from(header.used) <= media.layout().payload_size();
         let belongs = header.kind == kind && header.commit == number && part == self.part;
-        // A part that is empty, and not the last, would be one that never ends.
+        // An empty part that is not the last could make a record that never ends.
         if !fits || !belongs || header.used == 0 && !is_last {
             return Err(StreamError::Broken);
         }

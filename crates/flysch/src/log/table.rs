@@ -4,10 +4,11 @@
 //! log block | table | table | … | checkpoint: the rest of the table, what changed since | record | …
 //! ```
 //!
-//! 1. As many pages as the table fills lie ahead; what is left of it is in the checkpoint.
-//! 2. They are programmed at the commits before, one at a time, so that a commit that begins a log
-//!    block programs no more than another. The checkpoint has all changes since the first of them.
-//! 3. They are believed where the checkpoint behind them is whole: nothing else was under way then.
+//! 1. Pages that the table fills as a whole lie ahead. The rest of it is in the checkpoint.
+//! 2. They are programmed at the commits before, one at a time. So a commit that begins a log block
+//!    programs no more pages than another. The checkpoint has all changes since the first of these
+//!    pages.
+//! 3. They are believed where the checkpoint behind them is complete: it was programmed after them.
 
 use flysch_nand::Nand;
 
@@ -15,7 +16,7 @@ use super::stream::{Gone, Place, StreamError};
 use super::{Log, Use, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Label, Media, MediaError, Sight, clear};
 
-/// Bytes of the table on a page: whole entries.
+/// Bytes of the block table on a page, in whole entries.
 const fn page_size<N: Nand>(media: &Media<'_, N>) -> usize {
     media.layout().payload_size() / ENTRY_SIZE * ENTRY_SIZE
 }
@@ -27,13 +28,13 @@ pub(super) fn pages_ahead<N: Nand>(media: &Media<'_, N>) -> u8 {
     pages as u8
 }
 
-/// Blocks whose entries lie on so many pages.
+/// Number of blocks whose entries fit so many pages.
 pub(super) fn blocks_ahead<N: Nand>(media: &Media<'_, N>, pages: u8) -> usize {
     usize::from(pages) * page_size(media) / ENTRY_SIZE
 }
 
-/// Take the part of the block table on each page ahead of the record at `place`. Cost: a read for
-/// each.
+/// Load the parts of the block table from the pages ahead of the record at `place`. Cost: a read
+/// for each.
 pub(super) fn read<N: Nand>(
     media: &mut Media<'_, N>,
     place: Place,
@@ -59,7 +60,7 @@ pub(super) fn read<N: Nand>(
 }
 
 impl Log {
-    /// The block that the log goes on in, and its ordinal.
+    /// The next log block, and its ordinal.
     pub(super) fn block_behind(&self) -> (u32, u32) {
         let (list, at) = match &self.next.list {
             Some(list) => (list, self.next.passed),
@@ -98,7 +99,8 @@ impl Log {
         Ok(())
     }
 
-    /// The next block cannot be used: the one behind it takes its place, or another list is chosen.
+    /// Leave out the next log block, as it cannot be used: the one after it takes its place, or
+    /// another list is chosen.
     pub(super) fn pass_next(&mut self) {
         let next = &mut self.next;
         (next.passed, next.is_erased, next.written) = (next.passed + 1, false, 0);

@@ -1,11 +1,12 @@
-//! Logical addresses: which page of which space, whatever block holds it.
+//! Logical addresses: a page is named by its space and its number there, whatever physical block
+//! holds it.
 
 use core::fmt;
 
-/// A sequence of logical blocks whose numbers ascend as they are taken, and wrap.
+/// A group of logical blocks. They get ascending numbers as they are taken, which wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
-    /// Rows that were written lately.
+    /// New rows, as transactions append them.
     Hot,
     /// Rows moved by compaction.
     Cold,
@@ -27,7 +28,7 @@ impl Space {
     /// The spaces of ring tables, in their order.
     pub const RINGS: [Self; 2] = [Self::RingA, Self::RingB];
 
-    /// The space of a code on flash.
+    /// The space with this code on flash; None where there is none.
     pub(crate) const fn of_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Hot),
@@ -45,7 +46,7 @@ impl Space {
         self.is_compacted() || self.is_ring()
     }
 
-    /// Whether rows are moved out of its blocks.
+    /// Whether compaction moves rows out of its blocks.
     pub const fn is_compacted(self) -> bool {
         matches!(self, Self::Hot | Self::Cold)
     }
@@ -55,7 +56,7 @@ impl Space {
         matches!(self, Self::RingA | Self::RingB)
     }
 
-    /// The place of a space among those that hold rows.
+    /// The place of the space among those that hold rows.
     pub(crate) const fn stream(self) -> usize {
         debug_assert!(self.holds_rows(), "runs are in no stream of rows");
         match self {
@@ -67,9 +68,11 @@ impl Space {
     }
 }
 
-/// A page of a space: block number times pages per block, plus the page within the block.
+/// A page of a space. Its number is that of its block times the pages of a block, plus its place in
+/// the block.
 ///
-/// Numbers wrap at [`Numbers::page_count`]; which of two is older follows from the head.
+/// Numbers wrap at [`Numbers::page_count`]. Which of two pages is older follows from their
+/// distances to the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The space that the block belongs to.
@@ -84,10 +87,10 @@ impl fmt::Display for Page {
     }
 }
 
-/// How block numbers wrap, and the arithmetic of pages in a space.
+/// The numbers of blocks and pages in a space, and how they wrap.
 ///
-/// A space has at least twice as many block numbers as the chip has blocks, so that of two live
-/// pages the distance to the head tells the older one.
+/// A space has at least twice as many block numbers as the chip has blocks. So of two pages that
+/// exist, the distance to the head tells the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// Bits of a block number.
@@ -97,7 +100,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of a chip, or of a part of it, with `block_count` blocks.
+    /// The numbers for a chip, or a partition of it, with `block_count` blocks.
     pub const fn new(block_count: u32, pages_per_block: u32) -> Self {
         debug_assert!(block_count > 0 && pages_per_block > 0, "a space has pages");
         let bits = (block_count * 2 - 1).ilog2() + 1;
@@ -105,22 +108,22 @@ impl Numbers {
         Self { block_bits: bits as u8, pages_per_block }
     }
 
-    /// Block numbers of a space.
+    /// Number of different block numbers in a space.
     pub const fn block_count(self) -> u32 {
         1 << self.block_bits
     }
 
-    /// Page numbers of a space.
+    /// Number of different page numbers in a space.
     pub const fn page_count(self) -> u32 {
         self.pages_per_block << self.block_bits
     }
 
-    /// The page `count` pages on.
+    /// The number of the page that lies `count` pages further.
     pub const fn advance(self, page: u32, count: u32) -> u32 {
         (page + count) % self.page_count()
     }
 
-    /// Pages from `from` up to `to`.
+    /// How many pages further than `from` page `to` lies.
     pub const fn distance(self, from: u32, to: u32) -> u32 {
         (to + self.page_count() - from) % self.page_count()
     }

@@ -1,4 +1,4 @@
-//! Blocks: taken in turn, erased ahead, let go by what the last record says.
+//! Blocks: how they are taken, erased ahead, and let go.
 
 use flysch_nand::Nand;
 
@@ -6,11 +6,12 @@ use super::error::is_erased;
 use super::{CHANGE_SIZE, Media, MediaError, Page, Space, Use};
 
 impl<N: Nand> Media<'_, N> {
-    /// The block of page `number` of `space`, taken where the page is its first.
+    /// The block of page `number` of `space`. A new block is taken where the page is the first of
+    /// its block.
     pub(super) fn open(&mut self, space: Space, number: u32) -> Result<u32, MediaError> {
         let block = self.numbers.block_of(number);
         if let Some(physical) = self.table.find(space, block) {
-            // A number whose block is still there is not given again.
+            // A block number is not given out while its block exists.
             let is_begun = self.numbers.page_in_block(number) > 0;
             return if is_begun { Ok(physical) } else { Err(MediaError::Full) };
         }
@@ -18,11 +19,12 @@ impl<N: Nand> Media<'_, N> {
         Ok(physical)
     }
 
-    /// Take a free block for `used`. Cost: nothing after [`Media::prepare`]; else one read and one
-    /// erase, more only where blocks are bad.
+    /// Take a free block for `used`, erased. Cost: nothing after [`Media::prepare`]; else one read
+    /// and one erase, more only where blocks are bad.
     ///
     /// # Errors
-    /// [`MediaError::Full`] too where the next record could not tell one change more.
+    /// [`MediaError::Full`] also where the next record has no place for another change of the block
+    /// table.
     pub(crate) fn take(&mut self, used: Use) -> Result<u32, MediaError> {
         if self.changes.room() == 0 {
             return Err(MediaError::Full);
@@ -39,8 +41,7 @@ impl<N: Nand> Media<'_, N> {
         Ok(block)
     }
 
-    /// The block of rows of this name is to be free once the next record is on flash: until
-    /// [`Media::release`] nobody takes it.
+    /// Have the next record free a block of rows. Until [`Media::release`] nobody takes the block.
     pub(crate) fn give_up(&mut self, space: Space, number: u32) {
         if let Some(block) = self.table.find(space, number) {
             self.assign(block, Use::Free);
@@ -49,8 +50,8 @@ impl<N: Nand> Media<'_, N> {
         }
     }
 
-    /// Nothing of `space` from `from` up to the head is to be believed. Blocks that begin there are
-    /// free: no record on flash has them.
+    /// Make the pages of `space` from `from` up to the head void. Blocks that begin there are free
+    /// at once, as no record on flash names them.
     pub(crate) fn void(&mut self, space: Space, from: u32) -> Result<(), MediaError> {
         debug_assert!(space.holds_rows(), "a run names its pages, and needs no span");
         let (numbers, head) = (self.numbers, self.head(space));
@@ -71,7 +72,7 @@ impl<N: Nand> Media<'_, N> {
         Ok(())
     }
 
-    /// Forget the void spans of blocks that are gone.
+    /// Forget void spans in blocks that were let go.
     pub(crate) fn trim_spans(&mut self) {
         let (numbers, mut spans) = (self.numbers, self.spans.clone());
         let table = &mut self.table;
@@ -79,12 +80,12 @@ impl<N: Nand> Media<'_, N> {
         self.spans = spans;
     }
 
-    /// The record that lets the block go is on flash.
+    /// Note that the record which lets a block go is on flash.
     pub(crate) fn release(&mut self) {
         self.given_up = None;
     }
 
-    /// Change a block's use, and keep the change for the next record.
+    /// Change what a block is used for, and keep the change for the next record.
     pub(crate) fn assign(&mut self, block: u32, used: Use) {
         self.table.set(block, used);
         self.changes.add(block, used);
@@ -95,8 +96,8 @@ impl<N: Nand> Media<'_, N> {
         self.changes.load(bytes, &mut self.table)
     }
 
-    /// Erase a block ahead of its use. Cost: one read and one erase, more only where blocks are
-    /// bad.
+    /// Erase a free block before it is needed. Cost: one read and one erase, more only where blocks
+    /// are bad.
     pub(crate) fn prepare(&mut self) -> Result<(), MediaError> {
         if self.ready.is_none() {
             self.ready = Some(self.erase_next(Wear::Least)?);
@@ -104,17 +105,17 @@ impl<N: Nand> Media<'_, N> {
         Ok(())
     }
 
-    /// Whether a block waits, erased.
+    /// Whether an erased block is ready.
     pub(crate) const fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Free blocks, without the one that a copy goes to.
+    /// Number of free blocks, without the one to which a copy goes.
     pub(crate) fn free_count(&self) -> u32 {
         self.table.free_count() - u32::from(self.copy.is_some())
     }
 
-    /// Choose a free block without erasing it, for a log that will need it.
+    /// Choose a free block for the log, without erasing it yet.
     pub(crate) fn choose(&mut self, used: Use) -> Result<u32, MediaError> {
         let block = self.next_free(Wear::of(used))?;
         debug_assert!(self.table.at(block) == Use::Free, "what is chosen was free");
@@ -132,8 +133,8 @@ impl<N: Nand> Media<'_, N> {
         Ok(block)
     }
 
-    /// Erase a block whose use is known; false where it failed and was marked. Cost: one read, one
-    /// erase.
+    /// Erase a block whose use is set; false where the erase failed and the block was marked bad.
+    /// Cost: one read, one erase.
     pub(crate) fn erase(&mut self, block: u32) -> Result<bool, MediaError> {
         debug_assert!(block < self.partition.count, "no block of others is erased");
         debug_assert!(self.ready != Some(block), "what is erased ahead is not erased again");
@@ -142,7 +143,7 @@ impl<N: Nand> Media<'_, N> {
             self.table.set(block, Use::Bad);
             return Ok(false);
         }
-        // The copy of a block that is taken again would be one of other pages.
+        // A copy of this block under way would become one of other pages.
         self.copy = self.copy.filter(|copy| copy.from != block);
         self.erases += 1;
         self.counts.erases += 1;
@@ -169,28 +170,28 @@ impl<N: Nand> Media<'_, N> {
         Ok(self.nand.is_bad(self.block_addr(block))?)
     }
 
-    /// Mark a block of which a program failed.
+    /// Mark a block as bad, in which a program failed.
     pub(crate) fn mark_bad(&mut self, block: u32) -> Result<(), MediaError> {
         Ok(self.nand.mark_bad(self.block_addr(block))?)
     }
 
-    /// Let a log block go, unless it is bad.
+    /// Free a block of the log, unless it is bad.
     pub(crate) fn release_log(&mut self, block: u32) {
         if self.table.at(block) == Use::Log {
             self.table.set(block, Use::Free);
         }
     }
 
-    /// Erase a root block; false where it failed. Its place in the table is kept.
+    /// Erase a root block; false where that failed. It stays a root block in the table.
     pub(crate) fn erase_root(&mut self, block: u32) -> Result<bool, MediaError> {
         let erased = self.erase(block)?;
         self.table.set(block, Use::Root);
         Ok(erased)
     }
 
-    /// Let the logical blocks go in which no head lies and that `is_live` refuses. What it says
-    /// must be on flash. The next record tells which blocks of rows went: if it has no place to
-    /// tell of one more, that block stays.
+    /// Free the logical blocks that `is_live` refuses and in which no head lies. What `is_live`
+    /// says must already be on flash. The next record names the freed blocks of rows; a block for
+    /// which it has no place stays.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
             let Use::Data(space, number) = self.table.at(block) else { continue };
@@ -220,7 +221,7 @@ impl<N: Nand> Media<'_, N> {
         self.table.at(block) == Use::Free && !kept.contains(&Some(block))
     }
 
-    /// The next free block in turn, of those that are worn as is wanted.
+    /// The free block that is next in turn, among those that are worn as wanted.
     fn next_free(&mut self, wanted: Wear) -> Result<u32, MediaError> {
         let count = self.table.len();
         let is_free = |block: &u32| self.is_free(*block);
@@ -235,15 +236,15 @@ impl<N: Nand> Media<'_, N> {
     }
 }
 
-/// Changes of the block table that are left to blocks that are taken.
+/// Changes of the block table that are kept for blocks that have to be taken.
 const CHANGES_KEPT: usize = 12;
 
 /// Which of the free blocks is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wear {
-    /// What will be erased again soon goes where least was erased.
+    /// The least worn: for content that will soon be erased again.
     Least,
-    /// What stays goes where most was.
+    /// The most worn: for content that stays.
     Most,
 }
 

@@ -1,12 +1,12 @@
-//! Changes of the block table since the log block began.
+//! Changes of the block table since the present log block began.
 //!
-//! Each record of a log block carries them all, so that a mount reads the checkpoint's table and
+//! Each record of a log block holds all of them. So a mount reads the table of the checkpoint and
 //! one record.
 
 use super::table::{Table, Use};
 use crate::bytes::array;
 
-/// Changes kept at a time, at most. A log block that has as many is followed by the next one.
+/// Greatest number of changes that are kept. When there are as many, the next log block begins.
 pub(crate) const CHANGES_MAX: usize = 32;
 /// Bytes of a change in a record.
 pub(crate) const CHANGE_SIZE: usize = 4;
@@ -16,7 +16,7 @@ pub(crate) const CHANGE_SIZE: usize = 4;
 pub(crate) struct Changes {
     list: [(u16, u16); CHANGES_MAX],
     len: u8,
-    /// Those before this one came before the table of the next log block was begun.
+    /// Number of changes that were made before the next log block's table was begun.
     mark: u8,
 }
 
@@ -25,19 +25,18 @@ impl Changes {
         Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0 }
     }
 
-    /// Forget all changes: a checkpoint holds the table.
+    /// Forget all changes, because a checkpoint has the whole table.
     pub(crate) fn clear(&mut self) {
         (self.len, self.mark) = (0, 0);
     }
 
-    /// The table of the next log block begins to be written: what changes from here on, its first
-    /// record has.
+    /// Note that the next log block's table is begun: its first record holds later changes only.
     pub(crate) fn mark(&mut self) {
         self.mark = self.len;
         assert!(usize::from(self.mark) <= CHANGES_MAX, "no more is marked than is kept");
     }
 
-    /// The next log block begins: forget what its table has.
+    /// Forget the changes that the next log block's table has, as that log block begins.
     pub(crate) fn forget_marked(&mut self) {
         assert!(self.mark <= self.len, "the mark lies among the changes");
         let (mark, len) = (usize::from(self.mark), usize::from(self.len));
@@ -45,12 +44,12 @@ impl Changes {
         (self.len, self.mark) = (self.len - self.mark, 0);
     }
 
-    /// Changes that can still be kept.
+    /// Number of changes that can still be kept.
     pub(crate) fn room(&self) -> usize {
         CHANGES_MAX - usize::from(self.len)
     }
 
-    /// Keep a change; the last one of a block counts.
+    /// Keep a change. A block has one at most, its last.
     pub(crate) fn add(&mut self, block: u32, used: Use) {
         let change = (block as u16, used.code());
         let len = usize::from(self.len);
@@ -70,7 +69,7 @@ impl Changes {
         usize::from(self.len)
     }
 
-    /// The change of that place, as a record carries it.
+    /// The change at this place, in the form of a record.
     pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
         debug_assert!(at < self.len(), "the change is kept");
         let (block, code) = self.list[..usize::from(self.len)][at];
@@ -79,8 +78,7 @@ impl Changes {
         [a, b, c, d]
     }
 
-    /// Take over a change of a record, and make it in the table. One that makes no sense is
-    /// refused.
+    /// Take over a change from a record, and make it in the table. An impossible one is refused.
     pub(crate) fn load(
         &mut self,
         bytes: [u8; CHANGE_SIZE],

@@ -1,37 +1,40 @@
-//! Copies of blocks: the pages go to another block as they are, and the logical block with them.
+//! Copies of blocks: all pages of a block are copied to another one unchanged, which then is the
+//! logical block.
 //!
-//! A page bears the seal of its logical place, so that no entry and no row tells where a block lies
-//! on the chip, and a copy is as good as the block.
+//! The seal of a page names its logical place. No entry and no row names the physical block, so a
+//! copy is as good as the original.
 //!
-//! 1. The block table names the old block until the last page is copied: a cut forgets the copy.
-//! 2. The old block is taken by nobody until the record is on flash that tells the change.
+//! 1. The block table names the old block until the last page is copied. A cut before forgets the
+//!    copy.
+//! 2. Nobody takes the old block until the record with the change is on flash.
 
 use flysch_nand::Nand;
 
 use super::blocks::Wear;
 use super::{Cause, Media, MediaError, Name, Page, Sight, Space, Use};
 
-/// A copy under way.
+/// A copy that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockCopy {
     space: Space,
     number: u32,
     pub(super) from: u32,
     pub(super) to: u32,
-    /// The next page of the block.
+    /// The next page that is copied, by its place in the block.
     page: u32,
 }
 
-/// What a step of a copy came to.
+/// What one step of a copy did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copied {
-    /// A page is copied, or was blank.
+    /// A page was copied, or was blank.
     Page,
-    /// This page cannot be read. The copy waits there.
+    /// This page cannot be read, and the copy waits.
     Unreadable(Page),
-    /// All pages are copied, and the logical block lies in the new block: the next record tells it.
+    /// The last page was copied: the logical block is the new block from now on. The next record
+    /// says so.
     Block,
-    /// There is no copy: there was none, its block was let go, or a program failed.
+    /// Nothing is being copied: there was no copy, its block was let go, or a program failed.
     Nothing,
 }
 
@@ -41,13 +44,13 @@ impl<N: Nand> Media<'_, N> {
         self.copy.is_some()
     }
 
-    /// Whether a block that was copied or let go waits for the next record.
+    /// Whether a copied or freed block waits for the next record.
     pub(crate) const fn has_given_up(&self) -> bool {
         self.given_up.is_some()
     }
 
-    /// Begin to copy a block of a space, in which no head lies, to the free block that is worn
-    /// most. Cost: one read and one erase, more only where blocks are bad.
+    /// Begin to copy a block, in which no head lies, to the most worn free block. Cost: one read
+    /// and one erase, more only where blocks are bad.
     pub(crate) fn begin_copy(&mut self, from: u32) -> Result<(), MediaError> {
         let Use::Data(space, number) = self.table.at(from) else { return Ok(()) };
         assert!(!self.is_head(space, number), "the block of a head is still written to");
@@ -92,14 +95,14 @@ impl<N: Nand> Media<'_, N> {
         Ok(Copied::Page)
     }
 
-    /// The next page of the copy is left blank: nobody believes what is there.
+    /// Leave the next page of the copy blank, as nobody needs what is there.
     pub(crate) fn pass_page(&mut self) {
         if let Some(copy) = &mut self.copy {
             copy.page += 1;
         }
     }
 
-    /// Give the copy up. The new block is free as before.
+    /// Give the copy up. The new block is free again.
     pub(crate) fn drop_copy(&mut self) {
         self.copy = None;
     }
@@ -120,7 +123,7 @@ impl<N: Nand> Media<'_, N> {
         Copied::Block
     }
 
-    /// Whether a head lies in a block, so that more is programmed there.
+    /// Whether a head lies in a block: more pages will be programmed there.
     pub(crate) fn is_head(&self, space: Space, number: u32) -> bool {
         let head = self.head(space);
         self.numbers.page_in_block(head) > 0 && self.numbers.block_of(head) == number

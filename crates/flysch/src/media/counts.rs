@@ -1,8 +1,8 @@
-//! Counts of operations, and what programs were for.
+//! Counts of operations, and why pages were programmed.
 
 use super::{Kind, Space};
 
-/// What a program was for.
+/// Why a page was programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A record of the log: a commit, or a checkpoint with its block table.
@@ -15,7 +15,7 @@ pub enum Cause {
     Merge,
     /// A root, its confirm page, a list of log blocks, or the names of root blocks.
     Root,
-    /// A page copied as it is: bits were corrected in its block, or others are worn more.
+    /// A page of a block that is copied: bits were corrected there, or other blocks are worn more.
     Scrub,
 }
 
@@ -24,7 +24,7 @@ impl Cause {
     pub const ALL: [Self; 6] =
         [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root, Self::Scrub];
 
-    /// The cause of programming a page of this kind; runs differ by their space.
+    /// The cause for a page of this kind. Pages of runs differ by their space.
     pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {
         match kind {
             Kind::Root | Kind::Confirm | Kind::Name | Kind::Anchor => Self::Root,
@@ -45,17 +45,17 @@ pub struct Counts {
     pub programs: [u32; Cause::ALL.len()],
     /// Blocks erased.
     pub erases: u32,
-    /// Pages that were programmed and read back otherwise.
+    /// Pages that read back differently after they were programmed.
     pub misprogrammed: u32,
 }
 
 impl Counts {
-    /// Programs of a cause.
+    /// Number of programs for a cause.
     pub const fn programs_for(&self, cause: Cause) -> u32 {
         self.programs[cause as usize]
     }
 
-    /// Programs of all causes.
+    /// Number of all programs.
     pub fn programs_in_all(&self) -> u32 {
         self.programs.iter().sum()
     }

@@ -1,4 +1,4 @@
-//! What the world does to flash, with where.
+//! What can go wrong with flash, and where.
 
 use core::fmt;
 
@@ -11,17 +11,17 @@ use super::address::Page;
 pub enum MediaError {
     /// The power was cut. Nothing works until the device is mounted again.
     PowerLost,
-    /// ECC gave up on a page of the chip.
+    /// A page of the chip has more wrong bits than ECC can correct.
     Uncorrectable(PageAddr),
-    /// A page of the chip does not bear the seal of what ought to be there.
+    /// A page of the chip does not have the seal of its logical place.
     Corrupt(PageAddr),
-    /// The block table knows no block that holds this page.
+    /// The page's block is not in the block table.
     Missing(Page),
-    /// A program failed; its block was marked, and the head went on to the next one.
+    /// A program failed. Its block was marked bad, and the head went on to the next block.
     ProgramFailed(PageAddr),
-    /// No block can be taken.
+    /// There is no free block.
     Full,
-    /// A byte of the memory beside the chip is worn out.
+    /// A byte of the NvRam is worn out.
     NvRamWornOut(u32),
     /// A page was written by a newer version of the format.
     Version(u8),
@@ -68,7 +68,7 @@ impl From<ProgramError> for MediaError {
     }
 }
 
-/// Whether an erase did its work; power that is lost is an error, a failure is an answer.
+/// Whether an erase worked. A failed erase gives false; lost power is an error.
 pub(crate) fn is_erased(erased: Result<(), EraseError>) -> Result<bool, MediaError> {
     match erased {
         Ok(()) => Ok(true),

@@ -1,12 +1,13 @@
-//! The page header: what a page holds, who it is, and when it was programmed.
+//! The page header: what kind of page it is, its logical place, and when it was programmed.
 //!
 //! ```text
 //! 0      1       2        4         6        8                  14                 18
 //! | kind | owner | used 2 | block 2 | page 2 | write number 6   | commit number 4  | rows 2 |
 //! ```
 //!
-//! `block` is the entry of the block table: space and number. `owner` is the part of a record that
-//! takes several pages, or a mask of the tables whose rows begin here, folded to eight bits.
+//! `block` is the entry of the block table, of space and number. `owner` is the place of a page in
+//! a record of several pages, or has a bit for each table whose rows begin on the page, folded to
+//! eight bits.
 
 use super::layout::HEADER_SIZE;
 use crate::bytes::array;
@@ -14,19 +15,19 @@ use crate::bytes::array;
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A root's checkpoint.
+    /// The checkpoint of a root.
     Root,
-    /// The page that says a root's checkpoint is whole.
+    /// The confirm page: it shows that the root's checkpoint is whole.
     Confirm,
-    /// A list of log blocks.
+    /// A name page: it names the next list of log blocks.
     Name,
     /// A log record, or a part of one.
     Record,
-    /// Rows that begin here.
+    /// Rows that begin on this page.
     Rows,
-    /// More of a row that is longer than a page.
+    /// The continuation of a row that is longer than a page.
     More,
-    /// What a scan must know of a block of rows.
+    /// The summary of a block of rows.
     Summary,
     /// Units of a run.
     Run,
@@ -49,12 +50,12 @@ const KINDS: [Kind; 10] = [
     Kind::Anchor,
 ];
 
-/// The newest version of the format. The upper half of the kind byte has the version that a reader
-/// must know for the page.
+/// The newest version of the format. The upper half of a page's kind byte says which version a
+/// reader must know.
 pub const VERSION: u8 = 3;
 
 impl Kind {
-    /// The version in which the kind got the form that it is written in.
+    /// The version that introduced the present form of this kind of page.
     const fn version(self) -> u8 {
         match self {
             Self::Root | Self::Anchor => 3,
@@ -70,12 +71,12 @@ impl Kind {
     }
 }
 
-/// What the first cell of a page says of the page.
+/// The header of a page, in its first cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the page holds.
     pub kind: Kind,
-    /// Part of a record, or tables on the page.
+    /// The place in a record, or a bit for each table; see the module.
     pub owner: u8,
     /// Bytes of payload that are used.
     pub used: u16,
@@ -83,20 +84,20 @@ pub struct Header {
     pub block: u16,
     /// The page within the block.
     pub page: u16,
-    /// Programs of the device's life before this one.
+    /// The write number: how many pages were programmed in the device's life before this one.
     pub write: u64,
-    /// The commit that was next when the page was programmed.
+    /// The number of the next commit when the page was programmed.
     pub commit: u32,
     /// Rows that begin on the page.
     pub rows: u16,
 }
 
-/// Why a header is none.
+/// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// A newer version of the format wrote the page.
     Version(u8),
-    /// The kind is none of this version.
+    /// This version has no such kind of page.
     Kind(u8),
 }
 

@@ -1,4 +1,4 @@
-//! Pages and cells: where payload lies, and how each cell proves what it is.
+//! Pages and cells: where the payload lies, and how a seal proves which cell it is.
 //!
 //! ```text
 //! page   | cell | cell | …                             one cell is 512 bytes
@@ -6,9 +6,9 @@
 //! cell n | payload 506             | first 2 | CRC-32 4 |
 //! ```
 //!
-//! 1. A cell can be read and verified alone. Its CRC-32 begins with a seed that names the device,
-//!    the block by its logical number, the page and the cell: a cell that is read at the wrong
-//!    place, or is left from an earlier life of its block, fails.
+//! 1. A cell can be read and checked alone. Its CRC-32 starts from a seed that names the device,
+//!    the logical block, the page and the cell. So a cell that was read at the wrong place fails,
+//!    and so does one that an earlier use of the block left behind.
 //! 2. `first` is the offset in the cell of the first row that begins there; 0xFFFF where none does.
 //! 3. A page is programmed whole, once.
 
@@ -25,15 +25,15 @@ pub const HEADER_SIZE: usize = 20;
 
 const FIRST: Range<usize> = CELL_DATA..CELL_DATA + 2;
 const SEAL_AT: usize = FIRST.end;
-/// The `first` field of a cell in which nothing begins.
+/// The `first` field of a cell in which no row begins.
 const NONE_BEGINS: u16 = 0xFFFF;
 
 /// The shape of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Cells of a page.
+    /// Number of cells.
     pub cells: u32,
-    /// Bits of a position that tell its space: two where there are rings.
+    /// Bits of a position for its space: one, or two where there are rings.
     pub space_bits: u8,
 }
 
@@ -43,7 +43,7 @@ impl Layout {
         Self { cells: page_size / CELL_SIZE as u32, space_bits: 1 }
     }
 
-    /// The same where there are so many rings.
+    /// The same layout for a database with so many rings.
     #[must_use]
     pub const fn with_rings(self, rings: usize) -> Self {
         Self { space_bits: if rings > 0 { 2 } else { 1 }, ..self }
@@ -59,34 +59,34 @@ impl Layout {
         self.cells as usize * CELL_DATA - HEADER_SIZE
     }
 
-    /// The cell in which byte `at` of the payload lies, and its place in the cell.
+    /// The cell in which byte `at` of the payload lies, and the byte within the cell.
     pub const fn place(self, at: usize) -> (usize, usize) {
         debug_assert!(at <= self.payload_size(), "the byte is on the page");
         let at = at + HEADER_SIZE;
         (at / CELL_DATA, at % CELL_DATA)
     }
 
-    /// The byte of the payload at which a cell's payload begins.
+    /// The byte of the payload with which a cell begins.
     pub const fn cell_start(self, cell: usize) -> usize {
         debug_assert!(cell <= self.cells as usize, "the cell is on the page");
         (cell * CELL_DATA).saturating_sub(HEADER_SIZE)
     }
 
-    /// The payload of one cell of a frame that holds a whole page.
+    /// The payload of a cell, in a frame that holds a whole page.
     pub fn cell(self, frame: &[u8], cell: usize) -> &[u8] {
         debug_assert!(cell < self.cells as usize, "the cell is on the page");
         let from = if cell == 0 { HEADER_SIZE } else { 0 };
         &frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
     }
 
-    /// The same, to be written.
+    /// The payload of a cell, to be written.
     pub fn cell_mut(self, frame: &mut [u8], cell: usize) -> &mut [u8] {
         debug_assert!(cell < self.cells as usize, "the cell is on the page");
         let from = if cell == 0 { HEADER_SIZE } else { 0 };
         &mut frame[cell * CELL_SIZE + from..cell * CELL_SIZE + CELL_DATA]
     }
 
-    /// Copy `bytes` to byte `at` of the payload of a frame.
+    /// Copy `bytes` into the payload of a frame, from byte `at` on.
     pub fn put(self, frame: &mut [u8], at: usize, bytes: &[u8]) {
         debug_assert!(at + bytes.len() <= self.payload_size(), "what is put fits the page");
         let (mut at, mut bytes) = (at, bytes);
@@ -99,7 +99,7 @@ impl Layout {
         }
     }
 
-    /// Copy the payload from byte `at` on into `out`.
+    /// Copy bytes of a frame's payload, from byte `at` on, to `out`.
     pub fn take(self, frame: &[u8], at: usize, out: &mut [u8]) {
         debug_assert!(at + out.len() <= self.payload_size(), "what is taken is on the page");
         let (mut at, mut out) = (at, out);
@@ -113,13 +113,13 @@ impl Layout {
     }
 }
 
-/// Where in the cell the first row begins; none where none does.
+/// Where in a cell the first row begins; None where none begins there.
 pub(crate) fn first(cell: &[u8]) -> Option<usize> {
     let place = u16::from_le_bytes(array(&cell[FIRST]));
     (usize::from(place) < CELL_DATA).then_some(usize::from(place))
 }
 
-/// Note that a row begins at `place` of a cell, where none was noted before it.
+/// Note that a row begins at `place` of a cell, unless an earlier one was noted.
 pub(crate) fn note_first(cell: &mut [u8], place: usize) {
     debug_assert!(place < CELL_DATA, "a row begins among the data");
     if first(cell).is_none() {
@@ -127,7 +127,7 @@ pub(crate) fn note_first(cell: &mut [u8], place: usize) {
     }
 }
 
-/// Make a frame ready: nothing begins in its cells, and its payload is zero.
+/// Clear a frame: no row begins in its cells, and its payload is zero.
 pub(crate) fn clear(frame: &mut [u8]) {
     debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "a frame is of whole cells");
     frame.fill(0);
@@ -136,13 +136,14 @@ pub(crate) fn clear(frame: &mut [u8]) {
     }
 }
 
-/// What the seals of a page begin with: everything that names the page.
+/// What a seal's checksum starts from: it names the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
     pub(crate) salt: u32,
     /// The block's entry in the block table.
     pub(crate) code: u16,
-    /// Which life of a block without a number this is.
+    /// For a block without a number, which use of the block this is: the ordinal of a log block,
+    /// else 0.
     pub(crate) life: u32,
     /// The page within the block.
     pub(crate) page: u16,
@@ -158,7 +159,7 @@ impl Seed {
     }
 }
 
-/// Seal each cell of a frame.
+/// Write the seal of each cell of a frame.
 pub(crate) fn seal(frame: &mut [u8], seed: Seed) {
     debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "every cell gets a seal");
     for (number, cell) in (0..).zip(frame.chunks_exact_mut(CELL_SIZE)) {
@@ -167,7 +168,7 @@ pub(crate) fn seal(frame: &mut [u8], seed: Seed) {
     }
 }
 
-/// Whether every cell of `frame`, of which `first_cell` is the first, bears its seal.
+/// Whether all cells of `frame`, the first of which is cell `first_cell`, have valid seals.
 pub(crate) fn is_sealed(frame: &[u8], seed: Seed, first_cell: u32) -> bool {
     debug_assert!(frame.len().is_multiple_of(CELL_SIZE), "every cell is checked");
     let mut cells = (first_cell..).zip(frame.chunks_exact(CELL_SIZE));
@@ -177,7 +178,7 @@ pub(crate) fn is_sealed(frame: &[u8], seed: Seed, first_cell: u32) -> bool {
     })
 }
 
-/// Whether the bytes are those of erased cells.
+/// Whether all bytes are those of erased cells.
 pub(crate) fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0xFF)
 }

@@ -1,10 +1,11 @@
-//! Flash: the one module that calls the chip. Pages of spaces, blocks taken in turn, void spans.
+//! Flash: the only module that calls the chip. It knows the pages of spaces, the blocks and the
+//! void spans.
 //!
 //! 1. A page is programmed whole, once, at the head of its space; nothing lies in its OOB bytes.
-//! 2. A block is erased when it is taken, never when it is let go, and its mark is read before:
-//!    what an interrupted erase left behind is never trusted, and no bad block is ever erased.
+//! 2. A block is erased when it is taken, never when it is let go: what an interrupted erase left
+//!    behind is not trusted. Its bad-block mark is read before, so that no bad block is erased.
 //! 3. Blocks are taken in turn, so that they wear evenly.
-//! 4. Frames for pages are lent by each call; this module keeps none.
+//! 4. The caller lends a frame for a page with each call. This module has none.
 
 mod address;
 mod blocks;
@@ -45,30 +46,30 @@ pub struct Partition {
     pub count: u32,
 }
 
-/// Reads of a page before it is taken for one that was never whole.
+/// How often a page is read before it is believed to have no valid seal.
 const LOOKS_MAX: u32 = 2;
 
-/// What `program` is to put on a page, besides its payload.
+/// What goes into a page's header besides its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     /// What the page holds.
     pub(crate) kind: Kind,
-    /// Part of a record, or tables on the page.
+    /// The place in a record, or a bit for each table.
     pub(crate) owner: u8,
     /// Bytes of payload that are used.
     pub(crate) used: u16,
-    /// The commit that is next.
+    /// The number of the next commit.
     pub(crate) commit: u32,
     /// Rows that begin on the page.
     pub(crate) rows: u16,
 }
 
-/// The name of a block, as the seals of its pages have it.
+/// The logical name of a block, which the seals of its pages contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     /// What the block is used for.
     pub(crate) used: Use,
-    /// Which life of the block, where it has no number: the ordinal of a log block.
+    /// For a block without a number, which use of it this is: the ordinal of a log block.
     pub(crate) life: u32,
 }
 
@@ -78,18 +79,18 @@ impl Name {
     }
 }
 
-/// What a read of a whole page showed.
+/// What was seen when a page was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// Erased cells, or none that can be told from them.
+    /// Erased cells, or what looks like them.
     Blank,
-    /// Something that bears no seal of this place.
+    /// Something without the seal of this place.
     Unreadable,
-    /// A page that bears its seals.
+    /// A page with valid seals.
     Page(Header),
 }
 
-/// A chip, or a part of one, with its block table.
+/// A chip, or a partition of it, with its block table.
 #[derive(Debug)]
 pub struct Media<'ram, N> {
     nand: N,
@@ -97,39 +98,40 @@ pub struct Media<'ram, N> {
     partition: Partition,
     numbers: Numbers,
     layout: Layout,
-    /// A number of the device's own, in every seal.
+    /// A number of this device, which all seals contain.
     pub(crate) salt: u32,
     pub(crate) table: Table<'ram>,
     pub(crate) changes: Changes,
     pub(crate) spans: Spans,
-    /// The next page of each space.
+    /// The number of the next page in each space.
     pub(crate) heads: [u32; Space::ALL.len()],
-    /// Rings, whose spaces are the last ones.
+    /// Number of rings. Their spaces are the last ones.
     rings: usize,
-    /// Programs of the device's life.
+    /// The write number: pages programmed in the device's life.
     pub(crate) write: u64,
-    /// Erases of the device's life.
+    /// Blocks erased in the device's life.
     pub(crate) erases: u32,
     /// Operations since the mount.
     pub(crate) counts: Counts,
     /// Which pages are read back when they are programmed.
     pub(crate) verify: Verify,
-    /// Where the search for a free block goes on.
+    /// The block at which the search for a free one goes on.
     pub(crate) next: u32,
-    /// A block erased ahead of its use. It is free in the table.
+    /// A block that was erased before it is needed. The table still has it as free.
     ready: Option<u32>,
-    /// A block that the next record lets go. It is free in the table, and not taken yet.
+    /// A block that the next record lets go. The table has it as free, but nobody takes it yet.
     given_up: Option<u32>,
-    /// A block of which a read had many bits corrected.
+    /// A block in which a read had many bits corrected; None where there is none.
     worn: Option<u32>,
-    /// Corrected bits of a read from which on its block is copied.
+    /// Number of corrected bits from which on a block is copied.
     pub(crate) scrub_from: u16,
-    /// A block being copied.
+    /// The copy of a block that is under way.
     copy: Option<copies::BlockCopy>,
 }
 
 impl<'ram, N: Nand> Media<'ram, N> {
-    /// Take a chip whose blocks are all free. `ram` holds the block table. There are so many rings.
+    /// Take a chip, all of whose blocks are free. `ram` holds the block table, `rings` is the
+    /// number of ring tables.
     pub(crate) fn new(nand: N, partition: Partition, ram: &'ram mut [u8], rings: usize) -> Self {
         let geometry = nand.geometry();
         assert!(rings <= Space::RINGS.len(), "each ring has a space");
@@ -159,7 +161,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// Spaces in use.
+    /// Number of spaces in use.
     pub(crate) const fn space_count(&self) -> usize {
         Space::ALL.len() - Space::RINGS.len() + self.rings
     }
@@ -169,12 +171,12 @@ impl<'ram, N: Nand> Media<'ram, N> {
         &self.geometry
     }
 
-    /// The blocks in use.
+    /// The blocks of the chip that belong to the database.
     pub const fn partition(&self) -> Partition {
         self.partition
     }
 
-    /// How block and page numbers wrap.
+    /// How numbers of blocks and pages wrap.
     pub const fn numbers(&self) -> Numbers {
         self.numbers
     }
@@ -184,24 +186,24 @@ impl<'ram, N: Nand> Media<'ram, N> {
         self.layout
     }
 
-    /// A block of which a read had bits corrected, or more than ECC could correct.
+    /// A block in which a read had bits corrected, or more wrong bits than ECC could correct.
     pub const fn worn(&self) -> Option<u32> {
         self.worn
     }
 
-    /// The block was copied, or needs no copy.
+    /// Note that a block was copied, or needs no copy.
     pub(crate) fn note_scrubbed(&mut self, block: u32) {
         if self.worn == Some(block) {
             self.worn = None;
         }
     }
 
-    /// The chip, to look at it.
+    /// The chip, for inspection.
     pub const fn nand(&self) -> &N {
         &self.nand
     }
 
-    /// The chip, to arrange its next fault.
+    /// The chip, so that a test can arrange its next fault.
     pub const fn nand_mut(&mut self) -> &mut N {
         &mut self.nand
     }
@@ -211,7 +213,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         self.nand
     }
 
-    /// The page that the next program in `space` goes to, if none fails.
+    /// The page that the next program in `space` goes to, unless a program fails.
     pub(crate) const fn head(&self, space: Space) -> u32 {
         self.heads[space as usize]
     }
@@ -244,9 +246,9 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// Read the first cells of a page, as many as `frame` holds, and say what is seen. A page that
-    /// reads badly may read well the next time, and would be taken for one that a cut tore: it is
-    /// read a second time. Cost: one read, two where the page bears no seal.
+    /// Read the first cells of a page, as many as `frame` holds, and say what is seen. A page
+    /// without a valid seal is read twice: it may have been read badly, and would be taken for one
+    /// that a cut tore. Cost: one read, two where the page has no valid seal.
     pub(crate) fn look(
         &mut self,
         block: u32,
@@ -284,8 +286,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// Look at a page of a space, of which it is not known whether it was ever programmed.
-    /// Cost: one read.
+    /// Look at a page of a space that may never have been programmed. Cost: one read.
     pub(crate) fn look_at(&mut self, page: Page, frame: &mut [u8]) -> Result<Sight, MediaError> {
         let block = self.numbers.block_of(page.number);
         let physical = self.table.find(page.space, block).ok_or(MediaError::Missing(page))?;
@@ -293,12 +294,12 @@ impl<'ram, N: Nand> Media<'ram, N> {
         self.look(physical, at, Name::of_data(page.space, block), frame)
     }
 
-    /// Seal a frame and program it at the head of `space`. Cost: one program, and one erase where
-    /// a block begins and none was erased ahead.
+    /// Seal a frame and program it at the head of `space`. Cost: one program, and one erase where a
+    /// block begins and none was erased ahead.
     ///
     /// # Errors
-    /// Where the program fails the block is marked and the head goes on to the next block: what is
-    /// to be programmed there may differ, so the call is made again by the caller.
+    /// Where the program fails, the block is marked bad, and the head goes on to the next block.
+    /// The caller calls again, as other content may belong there.
     pub(crate) fn append(
         &mut self,
         space: Space,
@@ -327,8 +328,9 @@ impl<'ram, N: Nand> Media<'ram, N> {
         }
     }
 
-    /// The page at the head. A run stays in its blocks for any time, so that numbers of blocks that
-    /// are there are passed over; in spaces of rows the head never comes to one.
+    /// The number of the page at the head. In spaces of runs, the numbers of blocks that still
+    /// exist are passed over, for runs stay for any time. In spaces of rows the head never meets
+    /// such a number.
     fn next_page(&mut self, space: Space) -> u32 {
         let mut number = self.heads[space as usize];
         for _ in 0..self.numbers.block_count() {
@@ -343,8 +345,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         number
     }
 
-    /// Leave out the pages of `space` from `from` up to `end`, where the head goes: nobody may
-    /// believe them. Runs name their pages, so that no span is needed for theirs.
+    /// Move the head of `space` to `end` and make the pages from `from` on void. Runs name their
+    /// pages, so spaces of runs need no void span.
     pub(crate) fn skip(&mut self, space: Space, from: u32, end: u32) -> Result<(), MediaError> {
         debug_assert!(from != end, "a page is left out");
         debug_assert!(
@@ -359,7 +361,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         Ok(())
     }
 
-    /// Seal a frame and program it at a place of the chip. Cost: one program, and the reads of
+    /// Seal a frame and program it at a physical page. Cost: one program, and the reads of
     /// [`Verify`].
     pub(crate) fn program(
         &mut self,
@@ -387,7 +389,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         self.program_sealed(block, page, Cause::of(kind, space), frame)
     }
 
-    /// Program a page that bears its seals. Cost: one program, and the reads of [`Verify`].
+    /// Program a page whose cells are sealed. Cost: one program, and the reads of [`Verify`].
     pub(super) fn program_sealed(
         &mut self,
         block: u32,
@@ -404,7 +406,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
         if self.verify.reads_back(cause) { self.check_program(addr, frame) } else { Ok(()) }
     }
 
-    /// Roots tell the salt, so their own seals go without it.
+    /// The salt is read from a root, so the seals of roots are made without it.
     fn seed(&self, name: Name, page: u32) -> Seed {
         let salt = if name.used == Use::Root { 0 } else { self.salt };
         Seed { salt, code: name.used.code(), life: name.life, page: page as u16 }
@@ -418,7 +420,8 @@ impl<'ram, N: Nand> Media<'ram, N> {
         PageAddr((self.partition.first + block) * self.geometry.pages_per_block + page)
     }
 
-    /// Remember a block that nears what ECC corrects. Where ECC gave up, the seals decide.
+    /// Remember a block whose bit errors come near to what ECC corrects. Where ECC failed, the
+    /// seals decide whether the page is valid.
     fn note_ecc(&mut self, block: u32, ecc: Result<Ecc, ReadError>) -> Result<(), MediaError> {
         match ecc {
             Ok(Ecc::Clean) => Ok(()),

@@ -1,38 +1,38 @@
-//! Void spans: pages before a head that nobody may believe.
+//! Void spans: pages before a head that were never committed, so that nobody may believe them.
 //!
 //! ```text
 //! space u8 | first page u32 | end page u32
 //! ```
 //!
-//! 1. Only spaces of rows have spans: a run names its pages one by one.
-//! 2. A span is kept until the summary page of its block, which lies behind it, has taken it over.
-//! 3. A mount adds one for each space of rows at most: room is kept for many mounts.
+//! 1. Only spaces of rows have void spans, for a run names its pages.
+//! 2. A span is kept in the state until the summary page of its block holds it.
+//! 3. A mount adds at most one for each row space. So there has to be room for many mounts.
 
 use super::address::{Numbers, Page, Space};
 use crate::bytes::array;
 
-/// Spans kept at a time, at most.
+/// Greatest number of spans that are kept.
 pub const SPANS_MAX: usize = 28;
-/// Spans with which no transaction begins, and none of them goes on.
+/// Number of spans from which on no transaction begins or goes on.
 pub(crate) const SPANS_REFUSED: usize = 18;
-/// Spans with which nothing is moved: only mounts add more.
+/// Number of spans from which on nothing is moved: the rest is for mounts.
 pub(crate) const SPANS_LAST: usize = 24;
 /// Bytes of a span in a record.
 pub(crate) const SPAN_SIZE: usize = 9;
 
-/// Pages that were programmed and never committed, or may have been.
+/// Pages that were programmed and never committed, or that a cut may have left half programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The space they lie in.
+    /// The space of the pages.
     pub space: Space,
-    /// The first of them.
+    /// Number of the first page.
     pub from: u32,
-    /// The page behind the last of them.
+    /// Number of the page behind the last one.
     pub end: u32,
 }
 
 impl Span {
-    /// Read a span of a record; none where it makes no sense.
+    /// Read a span from a record; None where it is not valid.
     pub(crate) fn parse(bytes: &[u8; SPAN_SIZE], numbers: Numbers) -> Option<Self> {
         let space = Space::of_code(bytes[0])?;
         let from = u32::from_le_bytes(array(&bytes[1..5]));
@@ -41,7 +41,7 @@ impl Span {
         (within && space.holds_rows()).then_some(Self { space, from, end })
     }
 
-    /// Write the span of a record.
+    /// Write the span for a record.
     pub(crate) fn emit(&self) -> [u8; SPAN_SIZE] {
         debug_assert!(self.from != self.end, "a span holds a page");
         debug_assert!(self.space.holds_rows(), "only spaces of rows have spans");
@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-/// The spans of a device.
+/// All void spans that the state holds.
 #[derive(Clone, Debug)]
 pub struct Spans {
     spans: [Span; SPANS_MAX],
@@ -67,23 +67,23 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// No span.
+    /// A list without spans.
     pub(crate) const fn new() -> Self {
         let none = Span { space: Space::Hot, from: 0, end: 0 };
         Self { spans: [none; SPANS_MAX], len: 0 }
     }
 
-    /// The spans, in the order in which they came to be.
+    /// The spans, in the order in which they were added.
     pub fn as_slice(&self) -> &[Span] {
         &self.spans[..usize::from(self.len)]
     }
 
-    /// Whether `count` more spans can be kept.
+    /// Whether there is room for `count` more spans.
     pub(crate) fn has_room(&self, count: usize) -> bool {
         usize::from(self.len) + count <= SPANS_MAX
     }
 
-    /// Keep a span, joined to the one before where they touch within a block.
+    /// Add a span. It is joined with the one before where both touch within a block.
     pub(crate) fn add(&mut self, span: Span, numbers: Numbers) -> Result<(), ()> {
         assert!(span.from != span.end, "a span holds a page");
         let is_within = numbers.page_in_block(span.from) > 0;
@@ -102,7 +102,7 @@ impl Spans {
         Ok(())
     }
 
-    /// Forget the spans that `keep` refuses.
+    /// Forget the spans for which `keep` says no.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Span) -> bool) {
         let mut kept = 0;
         for at in 0..usize::from(self.len) {
@@ -115,7 +115,7 @@ impl Spans {
         self.len = kept as u8;
     }
 
-    /// The span that holds a page.
+    /// The span in which a page lies; None where the page is not void.
     pub(crate) fn find(&self, page: Page, numbers: Numbers) -> Option<&Span> {
         self.as_slice().iter().find(|span| span.holds(page, numbers))
     }

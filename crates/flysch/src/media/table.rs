@@ -1,38 +1,38 @@
-//! The block table: for each block of the chip, which logical block it holds.
+//! The block table: for each physical block, which logical block it holds.
 //!
 //! ```text
 //! code u16: space in the upper two bits, three with rings, number below | wear, dead share
 //! ```
 //!
-//! The last sixteen numbers of the last space stand for blocks without a logical name.
+//! The last sixteen numbers of the last space are the codes of blocks that are no logical block.
 //!
-//! 1. No two entries have the same logical name.
-//! 2. The table is the only place that knows where a logical block lies.
-//! 3. Wear and dead shares are guesses that decide what is done next and never what is believed:
-//!    what a cut forgets of them costs time alone.
+//! 1. No two entries name the same logical block.
+//! 2. Nothing else knows in which physical block a logical block lies.
+//! 3. Wear and dead shares are guesses. They decide what is done next, and never what is believed.
+//!    A cut may forget some of them, which costs time and nothing else.
 
 use super::address::Space;
 use crate::bytes::array;
 
 /// Bytes of an entry, in RAM and on flash.
 pub const ENTRY_SIZE: usize = 3;
-/// The greatest dead share: of a block that holds nothing.
+/// The greatest dead share, in sixteenths.
 pub(crate) const DEAD_MAX: u8 = 15;
-/// The greatest wear that is told, above that of the block that is worn least.
+/// The greatest wear that an entry can hold.
 const WEAR_MAX: u8 = 15;
 
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Nothing: it may be taken.
+    /// For nothing: it may be taken.
     Free,
-    /// Never again: the maker or a failure marked it.
+    /// For nothing any more: it is marked bad, by the factory or after a failure.
     Bad,
-    /// A block of roots.
+    /// For a root.
     Root,
-    /// A block of the log.
+    /// For the log.
     Log,
-    /// A logical block of a space.
+    /// For the logical block of a space with this number.
     Data(Space, u32),
 }
 
@@ -40,15 +40,16 @@ const FREE: u16 = 0xFFFF;
 const BAD: u16 = 0xFFFE;
 const ROOT: u16 = 0xFFFD;
 const LOG: u16 = 0xFFFC;
-/// Numbers from here on are not given to blocks of the last space.
+/// First of the codes that are no logical block: numbers of the last space stay below.
 const RESERVED: u16 = 0xFFF0;
-/// Set in the entries of blocks of rings, where there are some.
+/// A bit that is set in the entries of rings' blocks, in a database with rings.
 const RING: u16 = 1 << 13;
-/// Blocks of a partition with rings, at most: their numbers leave a bit for [`RING`].
+/// Greatest number of blocks of a partition with rings: their numbers have to leave the bit
+/// [`RING`] free.
 pub(crate) const RING_BLOCKS_MAX: u32 = 4096;
 
 impl Use {
-    /// The entry on flash and in RAM.
+    /// The code of this use, in RAM and on flash.
     pub(crate) const fn code(self) -> u16 {
         match self {
             Self::Free => FREE,
@@ -68,7 +69,7 @@ impl Use {
         }
     }
 
-    /// The meaning of an entry; none where it has none.
+    /// The use that a code stands for; None where it stands for none.
     pub(crate) const fn of_code(code: u16, has_rings: bool) -> Option<Self> {
         match code {
             FREE => Some(Self::Free),
@@ -89,25 +90,25 @@ impl Use {
     }
 }
 
-/// Erases of a block in which its wear is told, when the device has so many in all.
+/// How many erases of a block a unit of wear is, after so many erases of the device.
 const fn wear_unit(erases: u32, blocks: u32) -> u32 {
     let fifties = erases / (50 * blocks);
     if fifties < 2 { 1 } else { 1 << fifties.ilog2() }
 }
 
-/// Entries remembered from searches.
+/// Number of logical blocks whose physical block is remembered.
 const CACHE_LEN: usize = 8;
 
 /// The block table in RAM.
 #[derive(Debug)]
 pub(crate) struct Table<'ram> {
     entries: &'ram mut [u8],
-    /// Code and block of logical blocks that were looked for lately.
+    /// For logical blocks that were looked up lately, the code and the physical block.
     cache: [(u16, u16); CACHE_LEN],
     next: u8,
-    /// Blocks that are free.
+    /// Number of free blocks.
     free: u16,
-    /// Whether blocks may be those of rings.
+    /// Whether the database has rings, so that codes have the bit [`RING`].
     pub(crate) has_rings: bool,
 }
 
@@ -121,17 +122,18 @@ impl<'ram> Table<'ram> {
         Self { entries, cache: [(FREE, 0); CACHE_LEN], next: 0, free, has_rings }
     }
 
-    /// Blocks of the table.
+    /// Number of blocks in the table.
     pub(crate) fn len(&self) -> u32 {
         (self.entries.len() / ENTRY_SIZE) as u32
     }
 
-    /// The entries as they stand on flash.
+    /// The entries in their form on flash.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.entries
     }
 
-    /// Take entries from flash, from block `from` on. Entries without a meaning are refused.
+    /// Take over entries from flash, beginning with that of block `from`. Impossible codes are
+    /// refused.
     pub(crate) fn load(&mut self, from: usize, bytes: &[u8]) -> Result<(), ()> {
         debug_assert!(bytes.len().is_multiple_of(ENTRY_SIZE), "entries are whole");
         debug_assert!(
@@ -156,7 +158,7 @@ impl<'ram> Table<'ram> {
         used.unwrap_or(Use::Bad)
     }
 
-    /// Change what a block is used for. A logical name leaves the block that had it.
+    /// Change what a block is used for. A block that had the same logical name loses it.
     pub(crate) fn set(&mut self, block: u32, used: Use) {
         assert!(block < self.len(), "the block is in the table");
         if let Use::Data(space, number) = used
@@ -167,7 +169,7 @@ impl<'ram> Table<'ram> {
         self.write(block, used.code());
     }
 
-    /// The block that holds a logical block.
+    /// The physical block that holds a logical block; None where none does.
     pub(crate) fn find(&mut self, space: Space, number: u32) -> Option<u32> {
         let code = Use::Data(space, number).code();
         let known = self.cache.iter().find(|(known, _)| *known == code);
@@ -180,32 +182,33 @@ impl<'ram> Table<'ram> {
         Some(block)
     }
 
-    /// Blocks that are free.
+    /// Number of free blocks.
     pub(crate) const fn free_count(&self) -> u32 {
         self.free as u32
     }
 
-    /// How much of a block is dead, in sixteenths, as far as is known.
+    /// How much of a block is dead, in sixteenths: a guess.
     pub(crate) fn dead(&self, block: u32) -> u8 {
         self.note(block) & 0x0F
     }
 
-    /// Tell how much of a block is dead.
+    /// Set how much of a block is dead, in sixteenths.
     pub(crate) fn set_dead(&mut self, block: u32, dead: u8) {
         debug_assert!(block < self.len(), "the block is in the table");
         let wear = self.note(block) & 0xF0;
         self.entries[block as usize * ENTRY_SIZE + 2] = wear | dead.min(DEAD_MAX);
     }
 
-    /// How often a block was erased more than the one that is worn least, as far as is told.
+    /// How much more a block is worn than the least worn one, in units of wear: a guess.
     pub(crate) fn wear(&self, block: u32) -> u8 {
         self.note(block) >> 4
     }
 
-    /// A block is erased, the last one of so many erases of the device.
+    /// Note that a block was erased. `erases` is the device's number of erases with this one.
     ///
-    /// Wear is counted in units of 1, 2, 4 and so on erases, as the device ages: never more than a
-    /// fiftieth of the mean. Of `n` erases one is counted, whichever the hash of its number picks.
+    /// A unit of wear is 1, 2, 4 and so on erases as the device ages, but never more than a
+    /// fiftieth of the mean wear. Where a unit is `n` erases, one erase in `n` is counted; the hash
+    /// of the erase's number picks it.
     pub(crate) fn note_erase(&mut self, block: u32, erases: u32) {
         debug_assert!(erases > 0, "the erase was counted");
         let unit = wear_unit(erases, self.len());
@@ -239,7 +242,7 @@ impl<'ram> Table<'ram> {
         u16::from_le_bytes(array(&self.entries[block as usize * ENTRY_SIZE..][..2]))
     }
 
-    /// Write a code: with it the block is another one, of which nothing is dead.
+    /// Write the code of a block. Its content is another one, so nothing of it is dead.
     fn write(&mut self, block: u32, code: u16) {
         self.free += u16::from(code == FREE);
         self.free -= u16::from(self.code(block) == FREE);

@@ -1,25 +1,25 @@
-//! Reading back what was programmed, for drivers that do not tell whether a program failed.
+//! Reading back what was programmed, for drivers that do not tell when a program failed.
 
 use flysch_nand::{Nand, PageAddr, ReadError};
 
 use super::{CELL_SIZE, Cause, Media, MediaError};
 
-/// Which pages are read back when they are programmed. One that reads otherwise is treated as one
-/// whose program failed: its block is marked bad, and the page is programmed elsewhere.
+/// Which pages are read back after they were programmed. A page that reads differently counts as
+/// one whose program failed: its block is marked bad, and the page is programmed elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// None: the chip tells whether a program failed.
+    /// None: the chip itself tells when a program failed.
     #[default]
     Never,
-    /// Records of the log and roots, on which everything rests. Cost: a read for each 512 bytes of
-    /// theirs.
+    /// Pages of the log and of roots, on which all else depends. Cost: a read for each 512 bytes of
+    /// them.
     Commits,
     /// All pages. Cost: a read for each 512 bytes that are programmed.
     All,
 }
 
 impl Verify {
-    /// Whether a page that was programmed for this cause is read back.
+    /// Whether a page is read back that was programmed for this cause.
     pub(super) const fn reads_back(self, cause: Cause) -> bool {
         match self {
             Self::Never => false,
@@ -30,7 +30,8 @@ impl Verify {
 }
 
 impl<N: Nand> Media<'_, N> {
-    /// Read a page back, a cell at a time: its frame is still needed where the page is wrong.
+    /// Read a page back cell by cell. Its frame has to stay intact, as it is needed where the page
+    /// is wrong.
     #[inline(never)]
     pub(super) fn check_program(&mut self, addr: PageAddr, frame: &[u8]) -> Result<(), MediaError> {
         let mut cell = [0; CELL_SIZE];

@@ -6,8 +6,8 @@ use super::{Cursor, again};
 use crate::db::{DbError, Reader};
 use crate::row::RowView;
 
-/// The rows of a cursor that a callback keeps. Cost of a row: that of each row up to it. RAM: the
-/// cursor and the callback.
+/// A cursor over the rows of another cursor for which a callback says yes. Cost of a row: that of
+/// all rows of the other cursor up to it. RAM: the cursor and the callback.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter<C, F> {
     cursor: C,

@@ -6,19 +6,20 @@ use super::{Cursor, Held, Total, again};
 use crate::db::{DbError, Reader};
 use crate::row::RowView;
 
-/// The groups of a cursor whose rows come group by group, such as a range of an index over the
-/// columns that make the group. A group is given with its first row and the total of a column.
+/// Groups the rows of a cursor whose rows come group by group, such as a range of an index over the
+/// columns that make the group. For each group it gives the first row and the total of a column.
 ///
 /// Cost of a group: that of its rows, and of the first row behind them. RAM: the cursor; the caller
 /// lends memory for two rows.
 #[derive(Debug)]
 pub struct Groups<'q, C> {
     cursor: C,
-    /// The columns that make the group.
+    /// Numbers of the columns that make the group.
     by: &'q [u8],
-    /// The column that is added up.
+    /// Number of the column that is added up.
     of: u8,
-    /// The first row of the next group, in the memory for the next row.
+    /// The first row of the next group, which lies in the memory for the next row; None before the
+    /// first call and behind the last group.
     next: Option<Held>,
     is_over: bool,
 }
@@ -29,8 +30,9 @@ impl<'q, C: Cursor> Groups<'q, C> {
         Self { cursor, by, of, next: None, is_over: false }
     }
 
-    /// The next group: its first row in `first`, and its total. The first row of the group behind
-    /// it stays in `ahead`, which is to be the same memory at each call and not to be written to.
+    /// The next group: its first row in `first`, and its total; None behind the last group. The
+    /// first row of the group after it stays in `ahead`, so give the same memory at each call and
+    /// do not write to it.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,

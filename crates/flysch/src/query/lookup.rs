@@ -14,9 +14,9 @@ use crate::row::{COLUMNS_MAX, RowView, Value};
 #[derive(Debug)]
 pub struct Lookup<'q, C> {
     outer: C,
-    /// The table that is looked in, and its index.
+    /// Number of the table in which matches are looked up, and number of its index.
     inner: (u8, u8),
-    /// The columns of the outer row that make the key.
+    /// Numbers of the columns of the outer row that make the key.
     on: &'q [u8],
     find: Option<Find>,
     held: Held,
@@ -29,8 +29,8 @@ impl<'q, C: Cursor> Lookup<'q, C> {
         Self { outer, inner: (table, index), on, find: None, held: (0, 0) }
     }
 
-    /// The next pair: the outer row in `left`, which is to be the same memory at each call and not
-    /// to be written to, and the inner row in `right`.
+    /// The next pair: the outer row in `left`, the inner one in `right`; None behind the last pair.
+    /// The outer row stays in `left`, so give the same memory at each call and do not write to it.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,

@@ -19,7 +19,7 @@ pub struct Merge<'q, L, R> {
     right: R,
     /// The columns of either side that are compared.
     on: (&'q [u8], &'q [u8]),
-    /// The right row that stands, once one was pulled.
+    /// The current right row; None until one was pulled.
     held: Option<Held>,
 }
 
@@ -30,8 +30,8 @@ impl<'q, L: Cursor, R: Cursor> Merge<'q, L, R> {
         Self { left, right, on, held: None }
     }
 
-    /// The next pair. The right row stays in `right`, which is to be the same memory at each call
-    /// and not to be written to.
+    /// The next pair; None behind the last. The right row stays in `right`, so give the same memory
+    /// at each call and do not write to it.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,

@@ -17,7 +17,8 @@
 //!
 //! Order is that of an index, or that of [`Top`]; there is no sort that goes to flash.
 //!
-//! 1. A row that was given lies in the caller's memory, and stays there until that is used again.
+//! 1. A row that a cursor gave stays in the caller's memory until the caller uses that memory
+//!    again.
 
 mod filter;
 mod groups;
@@ -38,16 +39,17 @@ use flysch_nand::Nand;
 use crate::db::{DbError, Find, KeyRange, Reader, Scan};
 use crate::row::{RowView, Schema};
 
-/// What rows are pulled out of.
+/// A source of rows that are pulled one by one.
 pub trait Cursor {
-    /// The next row, copied into `out`; none when there are no more. Cost: see each cursor.
+    /// Copy the next row into `out`; None behind the last one. Cost: see each cursor.
     fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError>;
 
-    /// How many rows are left. Cost: as to pull all of them.
+    /// Number of the rows that are left; the cursor is at its end afterwards. Cost: that of pulling
+    /// all of them.
     fn count<'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -60,7 +62,7 @@ pub trait Cursor {
         Ok(count)
     }
 
-    /// The total of a column of the rows that are left. Cost: as to pull all of them.
+    /// Total of a column over the rows that are left. Cost: that of pulling all of them.
     fn total<'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -74,7 +76,7 @@ pub trait Cursor {
         Ok(total)
     }
 
-    /// Those of the rows that `keep` says yes to.
+    /// A cursor over those of the rows for which `keep` says yes.
     fn filter<F: FnMut(&RowView<'_, '_>) -> Result<bool, DbError>>(self, keep: F) -> Filter<Self, F>
     where
         Self: Sized,
@@ -83,10 +85,10 @@ pub trait Cursor {
     }
 }
 
-/// A row in the caller's memory: its bytes, and its commit.
+/// A row in the caller's memory: its number of bytes, and its commit.
 type Held = (usize, u64);
 
-/// The row that the caller's memory holds.
+/// Parse the row again that the caller's memory holds.
 fn again<'o, 's>(
     schema: &Schema<'s>,
     out: &'o [u8],

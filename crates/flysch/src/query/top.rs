@@ -13,32 +13,31 @@ pub enum Order {
     Descending,
 }
 
-/// Bytes in front of a row: its place in the order, and its length.
+/// Bytes in front of each row: its code in the order, and its length.
 const FRONT: usize = 8 + 2;
 
-/// The first rows in the order of a value, as many as the memory has slots for; all of them,
-/// sorted, where it has enough. Values that come first alike keep the order in which they were
-/// offered.
+/// Keeps the rows that come first by a value, as many as the memory has slots for. With slots for
+/// all rows it sorts them. Rows of equal value keep the order in which they were offered.
 ///
 /// Text and blobs are compared by their first 8 bytes. Cost: none on flash; a row that is kept is
 /// copied, and moves others. RAM: what is given.
 #[derive(Debug)]
 pub struct Top<'m> {
     memory: &'m mut [u8],
-    /// Bytes of a slot.
+    /// Bytes of a slot: those of the longest row and the bytes in front of it.
     slot: usize,
     order: Order,
     count: usize,
 }
 
 impl<'m> Top<'m> {
-    /// Keep rows of at most `row_max` bytes in this memory, 10 bytes more for each.
+    /// Keep rows of at most `row_max` bytes in this memory; each takes `row_max` and 10 bytes.
     pub const fn new(memory: &'m mut [u8], row_max: usize, order: Order) -> Self {
         Self { memory, slot: row_max + FRONT, order, count: 0 }
     }
 
-    /// Offer a row, whose bytes are given, by this value. [`DbError::RowTooLong`] where a slot
-    /// cannot hold it.
+    /// Offer the bytes of a row, to be ordered by `value`. [`DbError::RowTooLong`] where it has
+    /// more bytes than a slot.
     pub fn offer(&mut self, value: &Value<'_>, row: &[u8]) -> Result<(), DbError> {
         if row.len() > self.slot - FRONT || row.len() > usize::from(u16::MAX) {
             return Err(DbError::RowTooLong { needed: row.len() });
@@ -63,17 +62,17 @@ impl<'m> Top<'m> {
         Ok(())
     }
 
-    /// Rows that are kept.
+    /// Number of rows that are kept.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no row was offered.
+    /// Whether no row is kept.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The row of a rank, counted from 0; its commit is not known.
+    /// The kept row of a rank, counted from 0. Its commit is not kept.
     pub fn row<'o, 's>(
         &'o self,
         schema: &Schema<'s>,
@@ -87,7 +86,7 @@ impl<'m> Top<'m> {
         Ok(Some(RowView::parse(schema, &slot[FRONT..FRONT + len], 0)?))
     }
 
-    /// The place behind all rows that do not come after this code.
+    /// The rank behind all rows that come before this code or have it.
     fn rank_of(&self, code: u64) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {

@@ -1,23 +1,23 @@
-//! What aggregates say of a column.
+//! Aggregates of a column.
 
 use crate::row::Value;
 
-/// Count, sum, least and greatest of the values of a column. Nulls are not counted. Sums are of
-/// integers and times, and exact; other values are counted and nothing more.
+/// Number, sum, least and greatest of the values of a column, without nulls. Sums are exact and are
+/// of integers and times only; values of other types are counted and nothing more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Values that are not null.
     pub count: u64,
     /// Sum of the values.
     pub sum: i128,
-    /// The least of them; none where there is no number.
+    /// The least integer or time; None where there was none.
     pub least: Option<i64>,
-    /// The greatest of them.
+    /// The greatest integer or time; None where there was none.
     pub greatest: Option<i64>,
 }
 
 impl Total {
-    /// Take a value into account. Cost: none on flash.
+    /// Count a value in. Cost: none on flash.
     pub fn add(&mut self, value: &Value<'_>) {
         match *value {
             Value::Null => {}
@@ -31,7 +31,7 @@ impl Total {
         }
     }
 
-    /// The mean, rounded towards zero; none of no values.
+    /// The mean, rounded towards zero; None where no value was counted.
     pub fn mean(&self) -> Option<i64> {
         let mean = self.sum.checked_div(i128::from(self.count))?;
         debug_assert!(

@@ -1,40 +1,41 @@
-//! Marks in a transaction under way: how far it had come.
+//! Marks: how far the open transaction had come at a savepoint.
 
 use super::tail::PARTS;
 use crate::media::Space;
 
-/// Marks that there are at a time, at most: those of a program, and one of the engine's own.
+/// Greatest number of marks at a time: those of the program's savepoints, and one of the engine's
+/// own.
 pub(crate) const MARKS_MAX: usize = 5;
 
 /// How far a ring has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Came {
-    /// Rows that it ever had, as far as they are counted.
+    /// Rows that the ring ever had, as far as they were counted, modulo 2^32.
     pub(crate) rows: u32,
-    /// The last page with rows of it that was programmed.
+    /// The last programmed page that has rows of the ring.
     pub(crate) last: u32,
 }
 
 impl Came {
-    /// A ring of no rows.
+    /// The state of a ring that never had a row.
     pub(crate) const NONE: Self = Self { rows: 0, last: 0 };
 }
 
-/// A place in the transaction under way.
+/// How far the open transaction had come at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Bytes of each part of the tail.
+    /// Number of bytes in each part of the tail.
     pub(crate) lens: [usize; PARTS],
-    /// The first page of each part with rows of the transaction that was programmed since: it
-    /// begins with the rows that were in the tail.
+    /// For each part, the first page programmed since that has rows of the transaction. It begins
+    /// with the rows that were in the tail. None where no such page was programmed.
     pub(crate) first: [Option<u32>; PARTS],
-    /// Rows of the transaction.
+    /// Number of rows of the transaction.
     pub(crate) rows: u32,
     /// How far each ring had come.
     pub(crate) came: [Came; Space::RINGS.len()],
 }
 
-/// The marks of a transaction, the oldest first.
+/// The marks of the open transaction, the oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     marks: [Mark; MARKS_MAX],
@@ -57,7 +58,7 @@ impl Marks {
         self.len as usize
     }
 
-    /// Set a mark; false where there are too many.
+    /// Set a mark; false where there are [`MARKS_MAX`] already.
     pub(crate) fn push(&mut self, mark: Mark) -> bool {
         let Some(place) = self.marks.get_mut(usize::from(self.len)) else { return false };
         *place = mark;
@@ -65,7 +66,7 @@ impl Marks {
         true
     }
 
-    /// A mark, counted from the oldest.
+    /// A mark by its number, the oldest being 0; None where there is no such mark.
     pub(crate) fn get(&self, number: usize) -> Option<Mark> {
         self.marks[..usize::from(self.len)].get(number).copied()
     }
@@ -76,15 +77,15 @@ impl Marks {
         self.len = self.len.min(number as u8);
     }
 
-    /// The rows of a page are in the tail again.
+    /// Note that the rows of a page are in the tail again.
     pub(crate) fn forget_page(&mut self, part: usize, page: u32) {
         for mark in self.marks.iter_mut().filter(|mark| mark.first[part] == Some(page)) {
             mark.first[part] = None;
         }
     }
 
-    /// A part of the tail became a page. Where nothing of the transaction was in it, nothing on it
-    /// is ever taken back.
+    /// Note that a part of the tail was programmed as a page. `has_open` says whether the
+    /// transaction had rows in it: otherwise no rollback can undo the page.
     pub(crate) fn note_page(&mut self, part: usize, page: u32, has_open: bool) {
         let marks = self.marks[..usize::from(self.len)].iter_mut();
         for mark in marks.filter(|mark| mark.first[part].is_none()) {
@@ -98,9 +99,9 @@ impl Marks {
     }
 }
 
-/// The rows of a part are on a page that nothing takes back.
+/// Note that rows of a part are on a page that no rollback can undo.
 pub(super) fn note_last(came: &mut [Came; Space::RINGS.len()], part: usize, page: u32) {
-    // The first part is that of new rows.
+    // Part 0 is that of new rows, which are of no ring.
     if let Some(came) = part.checked_sub(1).and_then(|ring| came.get_mut(ring)) {
         came.last = page;
     }

@@ -1,4 +1,4 @@
-//! Rows on flash: the tail, the pages that it becomes, and how they are read again.
+//! Rows on flash: the tail, the pages that it becomes, and reading them back.
 
 mod mark;
 mod moved;

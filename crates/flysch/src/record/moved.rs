@@ -1,8 +1,8 @@
-//! Rows that compaction moves: read where they lie, put together as a page of their own.
+//! Moving rows in compaction: they are read where they lie, and put together on a new page.
 //!
-//! 1. A row is copied byte for byte behind its prefix, which tells its commit against that of the
-//!    page.
-//! 2. Rows are read a cell or two at a time: the page that is put together takes the frame.
+//! 1. A row is copied byte for byte. Only its prefix changes, which gives its commit relative to
+//!    that of the page.
+//! 2. Rows are read a cell or two at a time, because the only page of RAM is used for the new page.
 
 use flysch_nand::Nand;
 
@@ -17,17 +17,17 @@ use crate::row::{RowView, Schema, Summary};
 /// A page of rows that is read a few cells at a time.
 pub(crate) struct Source<'a> {
     page: Page,
-    /// Bytes of its payload that are used.
+    /// Bytes of its payload that have rows.
     pub(crate) used: usize,
-    /// The commit against which its rows tell theirs.
+    /// The commit of the page, relative to which its rows give theirs.
     pub(crate) base: u32,
-    /// The first of the cells that the buffer holds.
+    /// The first cell that the buffer holds.
     cell: usize,
     buffer: &'a mut [u8],
 }
 
 impl<'a> Source<'a> {
-    /// Begin to read a page. `buffer` holds a cell or more. Cost: one read.
+    /// Begin to read a page. `buffer` has the size of one cell or more. Cost: one read.
     pub(crate) fn open<N: Nand>(
         media: &mut Media<'_, N>,
         page: Page,
@@ -60,7 +60,8 @@ impl<'a> Source<'a> {
                 let count = held.min(layout.cells as usize - cell);
                 self.cell = usize::MAX / 2;
                 media.read(self.page, cell, &mut self.buffer[..count * CELL_SIZE])?;
-                // Cells behind the page's end are not there: the window begins earlier in effect.
+                // There are no cells behind the page's end, so the buffer is filled from an earlier
+                // cell on.
                 self.cell = cell;
             }
             let len = out.len().min(CELL_DATA - place);
@@ -74,9 +75,9 @@ impl<'a> Source<'a> {
 }
 
 impl Records<'_> {
-    /// Program the rows that the frame begins with, one behind the other, as a page of moved rows.
-    /// The frame holds them again when this returns. Where a block has just its summary left, that
-    /// was programmed before. Cost: one program, and for each that fails one more.
+    /// Program the rows at the beginning of the frame as a page of moved rows. Afterwards the frame
+    /// holds them again. A summary that is due in the block is programmed first. Cost: one program,
+    /// and one more for each that fails.
     pub(crate) fn program_moved<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -118,7 +119,7 @@ impl Records<'_> {
         Ok(page)
     }
 
-    /// Copy a row that is longer than a page: `pages` pages from `from` on.
+    /// Copy a row that is longer than a page: the `pages` pages from `from` on.
     pub(crate) fn move_long<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,

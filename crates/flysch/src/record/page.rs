@@ -1,4 +1,4 @@
-//! Reading rows back: part of a page, laid out as one stretch of bytes.
+//! Reading rows back: some cells of a page become one stretch of bytes.
 
 use flysch_nand::Nand;
 
@@ -9,19 +9,21 @@ use crate::media::{
     CELL_DATA, CELL_SIZE, HEADER_SIZE, Header, Kind, Layout, Media, MediaError, Page, Space, first,
 };
 
-/// Cells that are read for a position: rows that end in the cell behind their first are whole.
+/// Cells that are read for a position. Rows that end in the second of them are complete.
 const CELLS_READ: u32 = 2;
 
-/// Rows that begin in one cell, or on one page, in a frame that was read.
+/// Rows that begin in one cell, or on one page, as they lie in a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'a> {
     /// The bytes from the first row on.
     bytes: &'a [u8],
-    /// Rows that begin behind this byte belong to later cells.
+    /// Rows that begin at this byte or behind it are of later cells.
     end: usize,
-    /// The commit against which the rows tell theirs; 0 where the page's header was not read.
+    /// The commit of the page, relative to which the rows give theirs; 0 where the page's header
+    /// was not read.
     pub(crate) base: u32,
-    /// The tables whose rows are meant, a bit each: those of others stand between them in the tail.
+    /// A bit for each table whose rows are meant. In the tail rows of other tables lie between
+    /// them.
     tables: u16,
 }
 
@@ -37,12 +39,12 @@ impl<'a> Stretch<'a> {
         Self { bytes, end: bytes.len(), base, tables: u16::MAX }
     }
 
-    /// The rows of a tail that go to a space.
+    /// The rows of the tail's part that goes to a space.
     pub(crate) fn of_tail(tail: &'a Tail<'_>, space: Space) -> Self {
         Self { tables: tail.tables_of(space), ..Self::new(tail.rows(), tail.base()) }
     }
 
-    /// The rows of a tail that begin in one cell of the page that they become.
+    /// The rows of the tail that will begin in a cell of the page which their part becomes.
     pub(crate) fn of_cell(tail: &'a Tail<'_>, (space, cell): (Space, u32), layout: Layout) -> Self {
         let (mut rows, mut place) = (tail.part(space), 0);
         let (mut start, mut end) = (None, 0);
@@ -58,8 +60,8 @@ impl<'a> Stretch<'a> {
         Self { tables: tail.tables_of(space), ..Self::new(bytes, tail.base()) }
     }
 
-    /// The rows, in the order in which they were appended. A row that is longer than a page comes
-    /// as far as it lies on its first one.
+    /// The rows in the order in which they were appended. Of a row that is longer than a page, the
+    /// bytes on its first page.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (mut rows, end, bytes) = (Rows::new(self.bytes), self.end, self.bytes);
         let tables = self.tables;
@@ -79,12 +81,12 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// Whether every row that begins in the cell is here whole.
+    /// Whether all rows that begin in the cell are here in full.
     fn is_whole(&self) -> bool {
         let mut rows = Rows::new(self.bytes);
         while rows.at() < self.end {
             if rows.next().is_none() {
-                // Where no row begins the page's rows have ended.
+                // A row of length 0 ends the rows of the page.
                 return self.bytes.get(rows.at()).is_none_or(|&len| len == 0);
             }
         }
@@ -92,7 +94,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// Cells of a page whose data a frame holds.
+/// Which cells of a page a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
     page: Page,
@@ -101,16 +103,17 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Read the rows that begin in a cell. Cost: one read; two where a row goes on behind the next
-    /// cell. `frame` holds a page. Where cells of the page were read just before, the rest of it is
-    /// read: rows are followed in their order. `is_dated`: the commits of rows are asked for.
+    /// Read the rows that begin in a cell. `frame` holds a page. Where cells of the same page were
+    /// read just before, the rest of the page is read, as more of its rows are likely to follow.
+    /// `is_dated` asks for the commits of the rows as well. Cost: one read; two where a row goes on
+    /// behind the next cell.
     pub(crate) fn read<N: Nand>(
         media: &mut Media<'_, N>,
         at: Position,
         (before, is_dated): (Option<Self>, bool),
         frame: &mut [u8],
     ) -> Result<Self, MediaError> {
-        // The page's header, which the commits of rows are told against, lies in its first cell.
+        // Commits of rows are relative to one in the page's header, which lies in the first cell.
         let first = if is_dated { 0 } else { at.cell };
         let rest = media.layout().cells - first;
         let follows = before.is_some_and(|before| before.page == at.page);
@@ -124,8 +127,8 @@ impl Cells {
         Ok(Self { count: rest, ..cells })
     }
 
-    /// Whether the frame holds the rows that begin in this cell whole, and the header of their page
-    /// where that is asked for.
+    /// Whether the frame holds all rows that begin in this cell, and with `is_dated` the page's
+    /// header.
     pub(crate) fn hold(&self, frame: &[u8], at: Position, is_dated: bool) -> bool {
         let within =
             self.page == at.page && (self.first..self.first + self.count).contains(&at.cell);
@@ -173,8 +176,8 @@ pub(crate) fn read_page<'f, N: Nand>(
     Ok((Stretch::new(bytes, header.commit), header))
 }
 
-/// Read cells of a page, and lay their data out as one stretch. Behind it stands where the first
-/// row begins.
+/// Read cells of a page and move their data together, so that rows lie in one stretch. Returns the
+/// stretch, and where the first row begins in it.
 fn read<N: Nand>(
     media: &mut Media<'_, N>,
     page: Page,
@@ -190,7 +193,7 @@ fn read<N: Nand>(
     Ok(())
 }
 
-/// Lay out the `len` bytes of payload that the frame begins with as a page.
+/// Spread the `len` bytes of payload at the beginning of the frame over the cells of a page.
 pub(super) fn spread(frame: &mut [u8], layout: Layout, len: usize) {
     debug_assert!(len <= layout.payload_size(), "the payload fits the page");
     frame[len..].fill(0);
@@ -204,12 +207,12 @@ pub(super) fn spread(frame: &mut [u8], layout: Layout, len: usize) {
     frame[..HEADER_SIZE].fill(0);
 }
 
-/// Move the payload of a page to the front of its frame again.
+/// Move the payload of a page together at the beginning of its frame.
 pub(super) fn gather(frame: &mut [u8], layout: Layout) {
     unpack(frame, 0, layout.cells);
 }
 
-/// Move the data of cells together; give their bytes.
+/// Move the data of cells together; returns their number of bytes.
 fn unpack_all(bytes: &mut [u8]) -> usize {
     let count = bytes.len() / CELL_SIZE;
     for cell in 1..count {
@@ -218,7 +221,7 @@ fn unpack_all(bytes: &mut [u8]) -> usize {
     count * CELL_DATA
 }
 
-/// Move the payload of a whole page to the front of its frame; give its bytes.
+/// Move the payload of whole cells to the beginning of the frame; returns its number of bytes.
 fn unpack(frame: &mut [u8], cell: u32, cells: u32) -> usize {
     debug_assert_eq!(cell, 0, "a page begins with its header");
     let len = unpack_all(&mut frame[..cells as usize * CELL_SIZE]);

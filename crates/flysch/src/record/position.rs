@@ -1,8 +1,8 @@
-//! Positions: where a row begins, to the cell.
+//! Positions: the page and the cell in which a row begins.
 //!
-//! An index keeps a position as a number: the page, one bit for the space, two where there are
-//! rings, and lowest the cell.
-//! Several rows may begin in one cell: whoever follows a position looks at each of them.
+//! An index keeps a position as a number, its *pointer*: the page, then one bit for the space (two
+//! where there are rings), then the cell in the lowest bits. Several rows may begin in one cell.
+//! Whoever follows a position looks at each of them.
 
 use super::records::ROW_SPACES;
 use crate::media::{Layout, Numbers, Page};
@@ -12,19 +12,19 @@ use crate::media::{Layout, Numbers, Page};
 pub struct Position {
     /// The page that holds the row.
     pub page: Page,
-    /// The cell of the page.
+    /// The cell within the page.
     pub cell: u32,
 }
 
 impl Position {
-    /// The position as an index keeps it.
+    /// The position as a number, as an index keeps it.
     pub(crate) fn pointer(&self, layout: Layout) -> u32 {
         debug_assert!(self.page.space.holds_rows(), "rows lie in spaces of rows");
         debug_assert!(self.cell < layout.cells, "the cell is on the page");
         page_part(self.page, layout) * layout.cells + self.cell
     }
 
-    /// The position that an index kept; none where the chip has no such page.
+    /// The position for a pointer of an index; None where the chip has no such page.
     pub(crate) fn of_pointer(pointer: u32, layout: Layout, numbers: Numbers) -> Option<Self> {
         let page = pointer / layout.cells;
         let space = ROW_SPACES[(page & ((1 << layout.space_bits) - 1)) as usize];
@@ -34,7 +34,7 @@ impl Position {
     }
 }
 
-/// A page as the pointers of its rows have it: they are this number, and the cell behind it.
+/// The part of a pointer that names the page: all but the bits of the cell.
 pub(crate) const fn page_part(page: Page, layout: Layout) -> u32 {
     let stream = page.space.stream() as u32;
     debug_assert!(stream >> layout.space_bits == 0, "only rings need a second bit");

@@ -1,9 +1,10 @@
-//! Appending rows: the tail, the pages that it becomes, and what a rollback leaves.
+//! Appending rows: the tail, the pages that it becomes, and rollbacks.
 //!
-//! 1. A row lies on one page, or begins one and goes on over the pages behind it, in one block.
-//! 2. The last page of a block is its summary: what a scan must know, and the void spans.
-//! 3. What a transaction spilled and took back lies in a void span, from the first page on that
-//!    held a row of it. The committed rows of that page are in the tail again.
+//! 1. A row lies on one page. One that is longer than a page begins on a page of its own and goes
+//!    on over the next pages of the block.
+//! 2. The last page of a block is its summary. It has what scans must know, and the void spans.
+//! 3. Pages that a transaction programmed before its rollback are in a void span, from the first
+//!    page on that had a row of it. The committed rows of that page are in the tail again.
 
 use flysch_nand::Nand;
 
@@ -15,12 +16,12 @@ use crate::bytes::array;
 use crate::media::{Kind, Label, Media, MediaError, Numbers, Page, Space, Span, clear, note_first};
 use crate::row::{Encoder, RowHead, SUMMARY_SIZE, Schema, Summary, Value, ValueError};
 
-/// Bytes of a stream of the state of rows in a record.
+/// Bytes that a record's state takes for one stream of rows.
 const STREAM_SIZE: usize = 4 + 4 + SUMMARY_SIZE;
-/// Bytes that follow where the stream is a ring's.
+/// Bytes that the state takes besides for the stream of a ring.
 const RING_SIZE: usize = 4 + 4 + 4;
 
-/// Bytes of the state of rows in a record.
+/// Bytes of the state of rows in a record, with so many rings.
 pub(crate) const fn state_size(rings: usize) -> usize {
     2 + 2 * STREAM_SIZE + rings * (STREAM_SIZE + RING_SIZE)
 }
@@ -28,7 +29,7 @@ pub(crate) const fn state_size(rings: usize) -> usize {
 /// Why a row was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AppendError {
-    /// The flash says no.
+    /// The flash could not be read or written.
     Media(MediaError),
     /// The values do not make a row of the table.
     Value(ValueError),
@@ -46,16 +47,16 @@ impl From<ValueError> for AppendError {
     }
 }
 
-/// What became of a row to be appended.
+/// What came of appending a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Appended {
-    /// It lies here.
+    /// The row has this position.
     At(Position),
-    /// The rows of this space have to be programmed first.
+    /// Nothing was appended: the tail's part for this space has to be programmed first.
     NoRoom(Space),
 }
 
-/// A page that a part of the tail was to become, and the one that it became.
+/// The page that a part of the tail was to become, and the one that it became instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
     pub(crate) from: Page,
@@ -70,49 +71,49 @@ pub(crate) struct NewRow<'v> {
     pub(crate) commit: u32,
 }
 
-/// The pages of rows of one space.
+/// The rows of one space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
-    /// What a scan must know of the pages of the head's block.
+    /// The summary so far of the block in which the head lies.
     block: Summary,
-    /// The first page whose rows are in no run of the state.
+    /// The flush mark: the first page whose entries are in no run of the state.
     pub(crate) mark: u32,
-    /// The first page that was ever programmed and is still there.
+    /// The first page that was programmed and not let go.
     pub(crate) first: u32,
-    /// How far a ring has come.
+    /// For a ring, how far it has come.
     pub(crate) came: Came,
-    /// The commit up to which rows of a ring may be gone.
+    /// For a ring, the last commit of which rows may be gone.
     pub(crate) floor: u32,
-    /// The greatest commit of a row on pages, as far as the session knows.
+    /// The last commit that has rows on pages of this space, as far as this session knows.
     pub(crate) newest: u32,
 }
 
-/// The rows of the database.
+/// All rows of the database.
 #[derive(Debug)]
 pub(crate) struct Records<'ram> {
     pub(crate) tail: Tail<'ram>,
-    /// New rows, moved ones, and those of the rings.
+    /// The streams of new rows, of moved rows, and of the rings.
     streams: [Stream; ROW_SPACES.len()],
-    /// Rings.
+    /// Number of rings.
     rings: usize,
-    /// The clock's time when a row of a ring was appended last.
+    /// The time of the clock when a row of a ring was appended last, in microseconds.
     pub(crate) now: u64,
-    /// How far each ring had come when the transaction under way began.
+    /// How far each ring had come when the open transaction began.
     begun: [Came; Space::RINGS.len()],
     /// A bit for each table of which a row was ever replaced, deleted or moved.
     pub(crate) changed: u16,
-    /// Of each part the first page that holds a row of the transaction under way, and its
-    /// committed bytes.
+    /// For each part the first page that has a row of the open transaction, and the number of
+    /// committed bytes on it. None where no such page was programmed.
     spilled: [Option<(u32, usize)>; PARTS],
-    /// Where the transaction under way may be taken back to.
+    /// Places in the open transaction to which it may be taken back.
     pub(crate) marks: Marks,
 }
 
-/// The spaces of rows.
+/// The spaces that hold rows.
 pub(crate) const ROW_SPACES: [Space; 4] = [Space::Hot, Space::Cold, Space::RingA, Space::RingB];
 
 impl<'ram> Records<'ram> {
-    /// No rows. `memory` holds the payload of a page.
+    /// A database without rows. `memory` has the size of a page's payload.
     pub(crate) fn new(memory: &'ram mut [u8], schema: &Schema<'_>) -> Self {
         let stream = Stream {
             block: Summary::EMPTY,
@@ -134,22 +135,22 @@ impl<'ram> Records<'ram> {
         }
     }
 
-    /// The pages of a space of rows.
+    /// The stream of a row space.
     pub(crate) const fn stream(&self, space: Space) -> &Stream {
         &self.streams[space.stream()]
     }
 
-    /// The pages of a space of rows, to be changed.
+    /// The stream of a row space, to be changed.
     pub(crate) const fn stream_mut(&mut self, space: Space) -> &mut Stream {
         &mut self.streams[space.stream()]
     }
 
-    /// Bytes of the state in a record.
+    /// Bytes of the state of rows in a record.
     pub(crate) const fn state_size(&self) -> usize {
         state_size(self.rings)
     }
 
-    /// The state in a record.
+    /// Write the state of rows for a record.
     pub(crate) fn emit(&self, out: &mut [u8]) {
         debug_assert_eq!(out.len(), self.state_size(), "the state has its bytes");
         let (changed, mut rest) = out.split_at_mut(2);
@@ -170,7 +171,7 @@ impl<'ram> Records<'ram> {
         }
     }
 
-    /// Take over the state of a record. False where it makes no sense.
+    /// Take over the state from a record; false where it is not valid.
     pub(crate) fn load<N: Nand>(&mut self, bytes: &[u8], media: &Media<'_, N>) -> bool {
         debug_assert_eq!(bytes.len(), self.state_size(), "the state has its bytes");
         let (changed, mut rest) = bytes.split_at(2);
@@ -213,14 +214,14 @@ impl<'ram> Records<'ram> {
         }
     }
 
-    /// Whether rows of a ring that are committed lie behind one of its blocks: the oldest goes
-    /// only then. Void pages may fill all that comes behind it.
+    /// Whether committed rows of a ring lie behind one of its blocks. Only then may the block go,
+    /// for void pages may fill all blocks behind it.
     pub(crate) fn has_rows_behind(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         let is_behind = numbers.block_of(self.stream(space).came.last) != block;
         is_behind || self.tail.committed_of(space) > 0
     }
 
-    /// Rows of commits up to this one are on pages of a space.
+    /// Note that pages of a space have rows of commits up to this one.
     pub(crate) fn note_newest(&mut self, space: Space, commit: u32) {
         let stream = self.stream_mut(space);
         stream.newest = stream.newest.max(commit);
@@ -231,8 +232,8 @@ impl<'ram> Records<'ram> {
         stream.came.rows = stream.came.rows.wrapping_add(1);
     }
 
-    /// Append a row, if the tail has room for it; give its position. Cost: nothing where the row
-    /// fits the tail. A row that is longer than a page takes its pages at once.
+    /// Append a row to the tail, if there is room. Cost: nothing for a row that fits the tail. A
+    /// row that is longer than a page is programmed at once.
     #[inline(never)]
     pub(crate) fn append<N: Nand>(
         &mut self,
@@ -264,8 +265,8 @@ impl<'ram> Records<'ram> {
         Ok(Appended::At(Position { page: tail_page(media, space), cell }))
     }
 
-    /// Program the rows of the tail that go to a space as a page. Cost: one program, one more where
-    /// a block ends, and for each program that fails one more.
+    /// Program the part of the tail that goes to a space. Cost: one program, one more where a block
+    /// ends, and one more for each program that fails.
     pub(crate) fn spill<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -310,21 +311,21 @@ impl<'ram> Records<'ram> {
         Ok(Move { from, to })
     }
 
-    /// The first page of a space of the transaction under way; its committed rows count as the
-    /// tail's.
+    /// The first page of a space that has rows of the open transaction; None where it programmed
+    /// none. Committed rows of that page count as rows of the tail.
     pub(crate) fn open_page(&self, space: Space) -> Option<u32> {
         self.spilled[part_of(space)].map(|(page, _)| page)
     }
 
-    /// Where the rows of the transaction under way in a space begin: the page, none for the tail,
-    /// and the byte in it.
+    /// Where the rows of the open transaction in a space begin: the page, or None for the tail, and
+    /// the byte.
     pub(crate) fn open_start(&self, space: Space) -> (Option<u32>, usize) {
         let in_tail = (None, self.tail.committed_of(space));
         self.spilled[part_of(space)].map_or(in_tail, |(page, committed)| (Some(page), committed))
     }
 
-    /// Take the transaction under way back to a mark. Gives the moves of the tail's rows where
-    /// pages had been programmed since. Cost: nothing, or one read for each part.
+    /// Take the open transaction back to a mark. Returns new pages of the tail's parts, where pages
+    /// had been programmed since. Cost: nothing, or one read for each part.
     pub(crate) fn roll_back_to<N: Nand>(
         &mut self,
         mark: Mark,
@@ -352,7 +353,8 @@ impl<'ram> Records<'ram> {
         Ok(moves)
     }
 
-    /// Put the first rows of a page into the tail again, and void the page and all behind it.
+    /// Put the first rows of a page back into the tail, and make the page and all pages behind it
+    /// void.
     fn restore<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -373,19 +375,19 @@ impl<'ram> Records<'ram> {
         Ok(Move { from, to: tail_page(media, space) })
     }
 
-    /// A page with rows of this summary was programmed.
+    /// Note that a page with rows of this summary was programmed.
     pub(super) fn note(&mut self, space: Space, summary: &Summary) {
         let block = &mut self.stream_mut(space).block;
         *block = block.merge(summary);
     }
 
-    /// The head of a space goes on in another block.
+    /// Note that the head of a space goes on in another block.
     pub(super) const fn leave(&mut self, space: Space) {
         self.stream_mut(space).block = Summary::EMPTY;
     }
 
-    /// Everything is committed. Spans that the summaries of their blocks have taken over are
-    /// forgotten: until now a rollback could have made those summaries void.
+    /// Make all rows committed. Void spans that were written to the summaries of their blocks are
+    /// forgotten: until now a rollback could have made those summaries void too.
     pub(crate) fn commit<N: Nand>(&mut self, media: &mut Media<'_, N>) {
         self.tail.commit();
         self.spilled = [None; PARTS];
@@ -405,8 +407,8 @@ impl<'ram> Records<'ram> {
         media.spans = kept;
     }
 
-    /// Take back the transaction under way. Gives the moves of the committed rows of the tail where
-    /// pages had been programmed. Cost: nothing, or one read for each part.
+    /// Take the open transaction back. Returns new pages of the tail's parts, where pages had been
+    /// programmed. Cost: nothing, or one read for each part.
     pub(crate) fn roll_back<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -424,7 +426,7 @@ impl<'ram> Records<'ram> {
         Ok(moves)
     }
 
-    /// After a mount: nothing from the head of a space up to `end` is believed.
+    /// After a mount: make the pages from the head of a space up to `end` void.
     pub(crate) fn skip<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -438,7 +440,8 @@ impl<'ram> Records<'ram> {
         media.skip(space, head, end)
     }
 
-    /// Program the summary where only its page is left of the block. Cost: nothing, or one program.
+    /// Program the summary of a block of which only the summary page is left. Cost: nothing, or one
+    /// program.
     pub(crate) fn end_block<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -460,7 +463,7 @@ impl<'ram> Records<'ram> {
         Ok(())
     }
 
-    /// Program a row that is longer than a page, on pages of its own in one block.
+    /// Append a row that is longer than a page, on pages of its own in one block.
     fn append_long<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -505,9 +508,9 @@ impl<'ram> Records<'ram> {
         Ok(page)
     }
 
-    /// Program the pages of a row that is longer than a page, in one block; where one fails, all of
-    /// them in the next one. `compose` fills the frame of a page, the first one as often as the row
-    /// is begun.
+    /// Program the pages of a row that is longer than a page, all in one block. Where a program
+    /// fails, all of them are programmed again in the next block. `compose` fills the frame with
+    /// the content of a page.
     pub(crate) fn program_long<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -524,8 +527,8 @@ impl<'ram> Records<'ram> {
             });
             match done {
                 Ok(()) => {
-                    // The zone is not looked for in long rows: too much is said rather than too
-                    // little.
+                    // A long row's zone value is not looked up: the summary then claims every
+                    // value.
                     let block = &mut self.stream_mut(space).block;
                     block.add(table, Some(i64::MIN));
                     block.add(table, Some(i64::MAX));
@@ -545,8 +548,9 @@ impl<'ram> Records<'ram> {
         }
     }
 
-    /// See that the block has room for so many pages, its summary apart. Pages that are left are
-    /// programmed empty: a mount finds the end of a block by its first blank page.
+    /// Go to a block that has room for so many pages besides its summary. The pages that are left
+    /// over are programmed empty, because a mount takes the first blank page for the end of what
+    /// was programmed.
     fn make_room<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -577,7 +581,7 @@ pub(crate) fn tail_page<N: Nand>(media: &Media<'_, N>, space: Space) -> Page {
     Page { space, number }
 }
 
-/// Whether a page of rows is the last of its block, which is for the summary.
+/// Whether a page of rows is the last of its block, which is kept for the summary.
 fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
     media.numbers().page_in_block(page) + 1 == media.geometry().pages_per_block
 }

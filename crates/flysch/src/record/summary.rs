@@ -1,4 +1,4 @@
-//! The summary page of a block of rows: what a scan must know of its pages, and its void spans.
+//! The summary page of a block of rows: what scans must know about its pages, and its void spans.
 
 use flysch_nand::Nand;
 
@@ -10,14 +10,14 @@ use crate::row::{SUMMARY_SIZE, Summary};
 /// Bytes of a [`BlockEnd`].
 const END_SIZE: usize = 8 + 4 + 4;
 
-/// How far a ring had come when its block was full.
+/// How far a ring had come when this block of it was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEnd {
-    /// The time.
+    /// The time at which the block became full, in microseconds.
     pub(crate) time: u64,
-    /// Rows that the ring ever had: at least those of this block and before.
+    /// Number of rows that the ring ever had up to there; it may be less than the true one.
     pub(crate) rows: u32,
-    /// No row of the block, or of those before, is of a later commit.
+    /// The greatest commit of a row in this block or an earlier one.
     pub(crate) commit: u32,
 }
 
@@ -69,18 +69,18 @@ pub(super) fn emit_summary<N: Nand>(
     at as u16
 }
 
-/// What the summary page of a block says.
+/// The content of the summary page of a block of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSummary {
     pub(crate) summary: Summary,
-    /// Of a ring.
+    /// How far a ring had come; None where the block is not a ring's.
     pub(crate) end: Option<BlockEnd>,
     spans: [Option<Span>; SPANS_MAX],
 }
 
 impl BlockSummary {
-    /// Read the summary page of a block of rows; none where the block has none, or none yet.
-    /// Cost: nothing of the head's block, else one read.
+    /// Read the summary page of a block of rows; None where the block has none, or has none yet.
+    /// Cost: nothing for the head's block, else one read.
     pub(crate) fn read<N: Nand>(
         media: &mut Media<'_, N>,
         (space, block): (Space, u32),
@@ -129,8 +129,8 @@ impl BlockSummary {
     }
 }
 
-/// Whether nobody may believe a page of rows: it lies in a void span, which the state holds or the
-/// summary of its block, or its block is gone.
+/// Whether a page of rows is void: it lies in a void span of the state or of its block's summary,
+/// or its block was let go.
 pub(crate) fn is_void<N: Nand>(
     media: &mut Media<'_, N>,
     page: Page,

@@ -1,21 +1,22 @@
-//! The tail: rows that are on no page yet.
+//! The tail: rows that are not on a page yet.
 //!
-//! 1. Rows are whole: none begins on a page and ends in the tail.
-//! 2. What is committed comes first; the rest belongs to the transaction under way.
-//! 3. The commit numbers of its rows are told against `base`, which goes into the page's header.
-//! 4. New rows and those of each ring are *parts* of the tail: they stand in the order in which
-//!    they came, and a part becomes a page of its own. A row's place is that in its part.
+//! 1. A row is in the tail as a whole: none begins on a page and ends in the tail.
+//! 2. Committed rows come first, then those of the open transaction.
+//! 3. Rows give their commit relative to `base`, which goes into the header of the page.
+//! 4. New rows and the rows of each ring are *parts* of the tail. Rows of all parts stand in the
+//!    order in which they were appended, and a part becomes a page of its own. The place of a row
+//!    is that within its part.
 
 use crate::bytes::array;
 use crate::media::{CELL_SIZE, Layout, Space, clear, note_first};
 use crate::row::{Encoder, RowView, Schema, Summary};
 
-/// Streams that transactions write to: new rows, and each ring.
+/// Number of parts: one for new rows, and one for each possible ring.
 pub(crate) const PARTS: usize = 1 + Space::RINGS.len();
-/// Their spaces.
+/// The space to which each part goes.
 pub(crate) const PART_SPACES: [Space; PARTS] = [Space::Hot, Space::RingA, Space::RingB];
 
-/// The place of a space among those of the tail.
+/// The part that goes to a space.
 pub(crate) const fn part_of(space: Space) -> usize {
     match space {
         Space::Hot | Space::Cold | Space::Young | Space::Old => 0,
@@ -24,24 +25,24 @@ pub(crate) const fn part_of(space: Space) -> usize {
     }
 }
 
-/// The rows of all tables that wait for their pages.
+/// The rows of all tables that are not programmed yet.
 #[derive(Debug)]
 pub(crate) struct Tail<'ram> {
     bytes: &'ram mut [u8],
     len: usize,
     committed: usize,
-    /// The commit that was next when the first row was put here.
+    /// The commit relative to which rows give theirs: the next one when the first row came.
     base: u32,
-    /// How far commits had come when the first row of each part came.
+    /// How far commits had come when the first row of each part came; None where that is not known.
     starts: [Option<Moment>; PARTS],
-    /// Bytes of each part.
+    /// Number of bytes in each part.
     lens: [usize; PARTS],
-    /// The tables of each part, a bit each.
+    /// A bit in each part for each table whose rows go to it.
     tables: [u16; PARTS],
 }
 
 impl<'ram> Tail<'ram> {
-    /// An empty tail in the memory of a page's payload.
+    /// An empty tail. `bytes` has the size of a page's payload.
     pub(crate) fn new(bytes: &'ram mut [u8], schema: &Schema<'_>) -> Self {
         let mut tables = [u16::MAX, 0, 0];
         for (part, (table, _)) in (1..PARTS).zip(schema.rings()) {
@@ -59,24 +60,24 @@ impl<'ram> Tail<'ram> {
         }
     }
 
-    /// The rows of all parts, in the order in which they came.
+    /// The rows of all parts, in the order in which they were appended.
     pub(crate) fn rows(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// The rows that are committed.
+    /// The committed rows.
     pub(crate) fn committed(&self) -> &[u8] {
         &self.bytes[..self.committed]
     }
 
-    /// The space of a table's rows.
+    /// The space to which rows of a table go.
     pub(crate) fn space_of(&self, table: u8) -> Space {
         let part = self.tables.iter().position(|tables| tables >> table & 1 != 0);
         debug_assert!(part.is_some(), "each table is in one part");
         PART_SPACES[part.unwrap_or(0)]
     }
 
-    /// The tables whose rows go to a space, a bit each.
+    /// A bit for each table whose rows go to a space.
     pub(crate) const fn tables_of(&self, space: Space) -> u16 {
         self.tables[part_of(space)]
     }
@@ -86,7 +87,7 @@ impl<'ram> Tail<'ram> {
         self.lens[part_of(space)]
     }
 
-    /// Bytes of those that are committed.
+    /// Bytes of the committed rows that go to a space.
     pub(crate) fn committed_of(&self, space: Space) -> usize {
         let mut rows = self.part(space);
         let mut len = 0;
@@ -96,7 +97,7 @@ impl<'ram> Tail<'ram> {
         len
     }
 
-    /// The part of which there is most.
+    /// The space of the longest part.
     pub(crate) fn longest(&self) -> Space {
         let mut most = Space::Hot;
         for space in PART_SPACES {
@@ -105,12 +106,13 @@ impl<'ram> Tail<'ram> {
         most
     }
 
-    /// The rows that go to a space, and where they begin among all.
+    /// The rows that go to a space, each with the byte of the tail at which it begins.
     pub(crate) fn part(&self, space: Space) -> PartRows<'_> {
         PartRows { rows: Rows::new(self.rows()), tables: self.tables_of(space) }
     }
 
-    /// Where the row lies among all whose place in its part is `place`, or the next one behind.
+    /// Finds the row at place `place` of a part, or the next one behind: the byte of the tail at
+    /// which it begins, and its own place.
     pub(crate) fn find(&self, space: Space, place: usize) -> Option<(usize, usize)> {
         let (mut rows, mut passed) = (self.part(space), 0);
         while let Some((at, row)) = rows.next() {
@@ -122,34 +124,34 @@ impl<'ram> Tail<'ram> {
         None
     }
 
-    /// The commit against which rows tell theirs.
+    /// The commit relative to which the rows give theirs.
     pub(crate) const fn base(&self) -> u32 {
         self.base
     }
 
-    /// How far commits had come when the first row of a part came; none where that is not known.
+    /// How far commits had come when the first row of a part came; None where that is not known.
     pub(crate) const fn start(&self, space: Space) -> Option<Moment> {
         self.starts[part_of(space)]
     }
 
-    /// A row is about to be put into a part.
+    /// Note that a row is about to be put into a part.
     pub(crate) fn note_start(&mut self, space: Space, moment: Moment) {
         if self.len_of(space) == 0 {
             self.starts[part_of(space)] = Some(moment);
         }
     }
 
-    /// Bytes that still fit.
+    /// Bytes that are still free.
     pub(crate) const fn room(&self) -> usize {
         self.bytes.len() - self.len
     }
 
-    /// The commit against which the next row has to tell its own, which is `commit`.
+    /// The commit relative to which the next row, of commit `commit`, has to give its own.
     pub(crate) const fn base_for(&self, commit: u32) -> u32 {
         if self.len == 0 { commit } else { self.base }
     }
 
-    /// Add a row that fits; give the byte of its part at which it begins.
+    /// Add a row that fits; returns the byte of its part at which it begins.
     pub(crate) fn push(&mut self, row: &mut Encoder<'_>, commit: u32, space: Space) -> usize {
         let len = row.remaining();
         assert!(len <= self.room(), "the row fits the tail");
@@ -169,20 +171,20 @@ impl<'ram> Tail<'ram> {
         place
     }
 
-    /// All rows are committed.
+    /// Make all rows committed.
     pub(crate) const fn commit(&mut self) {
         debug_assert!(self.committed <= self.len, "what is committed stays so");
         self.committed = self.len;
     }
 
-    /// Drop what is not committed.
+    /// Remove the rows of the open transaction.
     pub(crate) fn roll_back(&mut self) {
         self.len = self.committed;
         self.recount();
         debug_assert!(self.is_sound(), "committed rows are whole");
     }
 
-    /// Keep the first bytes of each part alone.
+    /// Cut each part to this number of bytes.
     pub(crate) fn retain(&mut self, lens: [usize; PARTS]) {
         debug_assert!(self.is_sound(), "the tail has whole rows of its parts");
         let (mut from, mut to, mut committed) = (0, 0, 0);
@@ -206,7 +208,7 @@ impl<'ram> Tail<'ram> {
         debug_assert!(self.is_sound(), "whole rows stay");
     }
 
-    /// The rows that go to a space are on a page.
+    /// Remove the rows that go to a space, as they are on a page.
     pub(crate) fn remove(&mut self, space: Space) {
         let mut lens = self.lens;
         lens[part_of(space)] = 0;
@@ -214,8 +216,8 @@ impl<'ram> Tail<'ram> {
         debug_assert_eq!(self.len_of(space), 0, "they are here no more");
     }
 
-    /// Put rows of a page back, of which the first `committed` bytes are committed. False where
-    /// they do not fit, or are no rows.
+    /// Put rows of a page back into the tail. The first `committed` bytes of them are committed.
+    /// False where they do not fit, or are not rows.
     pub(crate) fn put_back(&mut self, bytes: &[u8], base: u32, committed: usize) -> bool {
         debug_assert!(committed <= bytes.len(), "the rows are there");
         if bytes.len() > self.room() || bytes.is_empty() {
@@ -231,12 +233,12 @@ impl<'ram> Tail<'ram> {
         self.base == base && self.recount()
     }
 
-    /// The memory, to be filled with committed rows before [`Tail::restore`].
+    /// The memory of the tail, to be filled with committed rows before [`Tail::restore`].
     pub(crate) const fn memory(&mut self) -> &mut [u8] {
         self.bytes
     }
 
-    /// Take over `len` bytes of committed rows that stand in the memory. False where they are none.
+    /// Take the first `len` bytes of the memory as committed rows; false where they are not rows.
     pub(crate) fn restore(&mut self, len: usize, base: u32) -> bool {
         assert!(len <= self.bytes.len(), "the rows fit the memory");
         (self.len, self.committed, self.base) = (len, len, base);
@@ -244,13 +246,13 @@ impl<'ram> Tail<'ram> {
         self.recount()
     }
 
-    /// Whether what is counted agrees.
+    /// Whether the lengths agree with each other.
     fn is_sound(&self) -> bool {
         let all: usize = self.lens.iter().sum();
         self.committed <= self.len && self.len <= self.bytes.len() && all == self.len
     }
 
-    /// Count the bytes of each part. False where the bytes are no rows.
+    /// Count the bytes of each part; false where the bytes are not rows.
     fn recount(&mut self) -> bool {
         let mut lens = [0; PARTS];
         let mut rows = Rows::new(&self.bytes[..self.len]);
@@ -269,8 +271,8 @@ impl<'ram> Tail<'ram> {
         is_whole
     }
 
-    /// Lay the rows that go to a space out on a page; say what a scan must know of them, and the
-    /// greatest commit.
+    /// Copy the rows that go to a space to the frame of a page. Returns the page's summary, and the
+    /// greatest commit of a row.
     pub(crate) fn compose(
         &self,
         frame: &mut [u8],
@@ -306,10 +308,10 @@ impl<'ram> Tail<'ram> {
     }
 }
 
-/// Bytes of a [`Moment`].
+/// Bytes of a [`Moment`] on a page.
 pub(crate) const MOMENT_SIZE: usize = 8 + 4;
 
-/// A time of the clock: by then the commits before `commit` were done.
+/// How far commits had come at a time of the clock: all before `commit` were done by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) time: u64,
@@ -324,7 +326,7 @@ impl Moment {
         bytes
     }
 
-    /// Read what a page says; none where it says nothing.
+    /// Read the moment of a page; None where the page has none.
     pub(crate) fn parse(bytes: &[u8; MOMENT_SIZE]) -> Option<Self> {
         let time = u64::from_le_bytes(array(&bytes[..8]));
         let commit = u32::from_le_bytes(array(&bytes[8..]));
@@ -332,20 +334,20 @@ impl Moment {
     }
 }
 
-/// Where a page whose rows take `used` bytes has the moment at which the first of them came; none
-/// where it has no room for it. A zero stands before it: no row begins there.
+/// Where on a page the moment stands at which its first row came, if rows take `used` bytes; None
+/// where there is no room for it. A zero stands in front of it, as a sign that no row begins there.
 pub(crate) const fn moment_place(layout: Layout, used: usize) -> Option<usize> {
     let place = layout.payload_size() - MOMENT_SIZE;
     if used < place { Some(place) } else { None }
 }
 
-/// The table of the row that begins here.
+/// The table of the row that begins with these bytes; None where no row does.
 pub(crate) fn table_of(row: &[u8]) -> Option<u8> {
     let head = row.iter().position(|byte| byte & 0x80 == 0)? + 1;
     row.get(head).map(|head| head & 0x0F)
 }
 
-/// The rows of a part of the tail.
+/// The rows of a part of the tail, one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartRows<'a> {
     rows: Rows<'a>,
@@ -353,7 +355,7 @@ pub(crate) struct PartRows<'a> {
 }
 
 impl<'a> PartRows<'a> {
-    /// The next row, and where it begins among all.
+    /// The next row, and the byte of the tail at which it begins; None behind the last.
     pub(crate) fn next(&mut self) -> Option<(usize, &'a [u8])> {
         loop {
             let (at, row) = self.rows.next()?;
@@ -364,7 +366,7 @@ impl<'a> PartRows<'a> {
     }
 }
 
-/// The rows that follow one another in some bytes.
+/// Rows that follow each other in some bytes, one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
     bytes: &'a [u8],
@@ -377,22 +379,23 @@ impl<'a> Rows<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The rows from byte `at` on, where one begins.
+    /// The rows from byte `at` on, at which a row has to begin.
     pub(crate) const fn from(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// Where the next row begins.
+    /// The byte at which the next row begins.
     pub(crate) const fn at(&self) -> usize {
         self.at
     }
 
-    /// Whether the rows fill the bytes.
+    /// Whether the rows end exactly where the bytes end.
     pub(crate) const fn is_whole(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    /// The next row that is whole, and where it begins.
+    /// The next row that lies in the bytes as a whole, and where it begins; None where there is
+    /// none.
     pub(crate) fn next(&mut self) -> Option<(usize, &'a [u8])> {
         let rest = self.bytes.get(self.at..)?;
         let len = crate::row::row_len(rest).ok()?;
@@ -402,7 +405,7 @@ impl<'a> Rows<'a> {
         Some((at, row))
     }
 
-    /// Where the next row lies, which may go on behind the bytes.
+    /// Where the next row begins, and where it ends, which may be behind the bytes.
     pub(crate) fn next_front(&self) -> Option<(usize, usize)> {
         let len = crate::row::row_len(self.bytes.get(self.at..)?).ok()?;
         Some((self.at, (self.at + len).min(self.bytes.len())))

@@ -1,25 +1,27 @@
-//! Writing a row, in one piece or in many: a row may be longer than a page.
+//! Writing a row, in one piece or in many. A row may be longer than a page, so it is never needed
+//! in RAM as a whole.
 //!
-//! 1. What is measured is what is written, to the byte.
-//! 2. The pieces do not change the bytes.
+//! 1. The length that is computed before is exactly the number of bytes written.
+//! 2. The sizes of the pieces do not change the bytes.
 
 use super::head::{HEAD_SIZE_MAX, Prefix};
 use super::{COLUMNS_MAX, RowHead, RowKind, Schema, Table, Value, ValueError, field};
 
 /// Bytes of null bits of the widest table.
 const NULL_SIZE_MAX: usize = COLUMNS_MAX.div_ceil(8);
-/// Bytes that are made before they are copied: the head with the null bits, or a number.
+/// Bytes that the encoder makes before it copies them to the caller: the head with the null bits,
+/// or a number.
 const PENDING_MAX: usize = HEAD_SIZE_MAX + NULL_SIZE_MAX;
 
-/// A row on its way to flash. RAM: at most 64 bytes, and the values lent.
+/// A row that is being written. RAM: at most 64 bytes; the values are borrowed.
 #[derive(Clone, Debug)]
 pub struct Encoder<'v> {
     pending: [u8; PENDING_MAX],
     pending_at: u8,
     pending_end: u8,
-    /// Bytes of the caller that follow the pending ones.
+    /// Bytes of the present text or blob that follow the encoder's own bytes.
     lent: &'v [u8],
-    /// Values that follow those.
+    /// Values that are not written yet.
     values: &'v [Value<'v>],
     left: usize,
 }
@@ -68,7 +70,7 @@ impl<'v> Encoder<'v> {
         Ok(encoder)
     }
 
-    /// Begin to write a row again whose null bits and columns are at hand as they are on flash.
+    /// Begin to write a row again from its null bits and columns as they are on flash.
     pub(super) fn verbatim(
         head: RowHead,
         commit_delta: i64,
@@ -87,8 +89,8 @@ impl<'v> Encoder<'v> {
         Ok(Self { pending, pending_at: 0, pending_end: end as u8, lent: &[], values: &[], left })
     }
 
-    /// See that the columns that indexes have end within the first `reach` bytes of the row, of
-    /// which nothing is written yet: whoever derives their entries reads no further.
+    /// Refuse a row unless the columns that indexes have end within its first `reach` bytes: index
+    /// entries are derived from those bytes alone. Nothing of the row may be written yet.
     pub fn check_keys(&self, table: &Table<'_>, reach: usize) -> Result<(), ValueError> {
         debug_assert!(self.pending_at == 0, "nothing is written yet");
         let columns = table.indexes.iter().flat_map(|index| index.columns.iter().copied());
@@ -99,13 +101,13 @@ impl<'v> Encoder<'v> {
         if is_near { Ok(()) } else { Err(ValueError::KeyTooFar { column }) }
     }
 
-    /// Bytes that are still to be written: at first those of the whole row.
+    /// Number of bytes that are still to be written; at first that of the whole row.
     pub const fn remaining(&self) -> usize {
         self.left
     }
 
-    /// Write the next bytes of the row: as many as `out` takes, or as are left. Give their number.
-    /// Cost: a copy.
+    /// Write the next bytes of the row, as many as `out` takes or as are left; returns their
+    /// number. Cost: a copy.
     ///
     /// # Panics
     /// Never: what is measured is what is written.
@@ -129,7 +131,7 @@ impl<'v> Encoder<'v> {
         written
     }
 
-    /// The bytes that come next; those of the next value if the last is through.
+    /// The bytes that come next, from the present value or the one behind it.
     fn ready(&mut self) -> &[u8] {
         while self.pending_at == self.pending_end && self.lent.is_empty() {
             let Some((value, rest)) = self.values.split_first() else { break };

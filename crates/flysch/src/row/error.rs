@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::schema::{COLUMNS_MAX, INDEXES_MAX, RINGS_MAX, TABLES_MAX};
 
-/// Why a schema cannot be used.
+/// Why a schema is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaError {
     /// The schema has no table.
@@ -14,7 +14,7 @@ pub enum SchemaError {
         /// How many tables the schema declares.
         given: usize,
     },
-    /// A table's name is empty, or that of a table before.
+    /// A table's name is empty, or an earlier table has it.
     TableName {
         /// Number of the table in the schema.
         table: u8,
@@ -31,7 +31,7 @@ pub enum SchemaError {
         /// How many columns the table declares.
         given: usize,
     },
-    /// A column's name is empty, or that of a column before.
+    /// A column's name is empty, or an earlier column of the table has it.
     ColumnName {
         /// Number of the table in the schema.
         table: u8,
@@ -54,24 +54,24 @@ pub enum SchemaError {
     EmptyIndex {
         /// Number of the table in the schema.
         table: u8,
-        /// The index of the table.
+        /// Number of the index in its table.
         index: u8,
     },
-    /// A column of an index is not there, or is named twice.
+    /// An index names a column that the table has not, or names one twice.
     IndexColumn {
         /// Number of the table in the schema.
         table: u8,
-        /// The index of the table.
+        /// Number of the index in its table.
         index: u8,
         /// Number of the column in its table.
         column: u8,
     },
     /// There are more ring tables than [`RINGS_MAX`](super::RINGS_MAX).
     TooManyRings {
-        /// Ring tables declared.
+        /// How many ring tables the schema declares.
         given: usize,
     },
-    /// A column of the primary key takes null.
+    /// A column of the primary key is nullable.
     NullableKey {
         /// Number of the table in the schema.
         table: u8,
@@ -80,10 +80,11 @@ pub enum SchemaError {
     },
 }
 
-/// Why values are no row of a table.
+/// Why values do not make a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueError {
-    /// The table has another number of columns, or its key for a tombstone.
+    /// The number of values is not that of the table's columns, or of the primary key's for a
+    /// tombstone.
     Count {
         /// How many values the row needs.
         needed: usize,
@@ -95,29 +96,29 @@ pub enum ValueError {
         /// Number of the column in its table.
         column: u8,
     },
-    /// The column takes no null.
+    /// The value is null and the column is not nullable.
     Null {
         /// Number of the column in its table.
         column: u8,
     },
     /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
     TooLong,
-    /// The row is longer than a page, and the value of a column that an index has does not end on
-    /// the page where the row begins.
+    /// The row is longer than a page, and a column that an index has does not end on the row's
+    /// first page, from which index entries are derived.
     KeyTooFar {
-        /// The last column that an index has.
+        /// The last of the columns that indexes have.
         column: u8,
     },
 }
 
-/// Why bytes are not a row.
+/// Why bytes from flash are not a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowError {
-    /// A length of zero: no row begins here.
+    /// The length is zero, which says that no row begins here.
     Empty,
-    /// The row goes on behind the bytes given.
+    /// The row has more bytes than were given.
     Incomplete,
-    /// A number is in no valid form.
+    /// A varint has no valid form.
     Number,
     /// The length is beyond [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
     TooLong,
@@ -135,7 +136,7 @@ pub enum RowError {
     Overrun(u8),
     /// A column's bytes are no value of its type.
     Invalid(u8),
-    /// The row has this column not: a tombstone has those of its key only.
+    /// The row does not hold this column: a tombstone has only those of the primary key.
     Absent(u8),
     /// Bytes are left behind the last column.
     Trailing,

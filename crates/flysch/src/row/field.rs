@@ -16,7 +16,7 @@ use crate::bytes::array;
 
 const REAL_SIZE: usize = 8;
 
-/// Bytes that a value takes.
+/// Bytes that a value takes on flash.
 pub(super) fn len(value: &Value<'_>) -> u64 {
     match *value {
         Value::Null => 0,
@@ -28,8 +28,8 @@ pub(super) fn len(value: &Value<'_>) -> u64 {
     }
 }
 
-/// Write what stands before a value's own bytes, or all of it. Give the bytes written and those
-/// that follow them.
+/// Write a value's length, or the whole value where it is no text or blob. Returns the number of
+/// bytes written, and the value's own bytes that follow them.
 pub(super) fn emit<'v>(value: &Value<'v>, into: &mut [u8]) -> (usize, &'v [u8]) {
     assert!(into.len() >= VARINT_MAX, "there is room for any number");
     let (written, rest) = match *value {
@@ -53,7 +53,7 @@ pub(super) fn emit<'v>(value: &Value<'v>, into: &mut [u8]) -> (usize, &'v [u8]) 
     (written, rest)
 }
 
-/// Bytes that the value at the start of `bytes` takes. Text is not looked at.
+/// Number of bytes of the value at the start of `bytes`. Whether text is UTF-8 is not checked.
 pub(super) fn size(column_type: ColumnType, column: u8, bytes: &[u8]) -> Result<usize, RowError> {
     let size = match column_type {
         ColumnType::Bool => 1,
@@ -69,7 +69,7 @@ pub(super) fn size(column_type: ColumnType, column: u8, bytes: &[u8]) -> Result<
     if size > bytes.len() { Err(RowError::Overrun(column)) } else { Ok(size) }
 }
 
-/// The value whose bytes, as [`size`] measured them, are `bytes`.
+/// The value in `bytes`, which has the length that [`size`] computed.
 pub(super) fn parse(
     column_type: ColumnType,
     column: u8,

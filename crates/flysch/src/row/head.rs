@@ -1,4 +1,4 @@
-//! The head of a row: how long it is, and what it is.
+//! The head of a row: its length, its table, its kind and its commit.
 //!
 //! ```text
 //! | body length varint, 1–4 | head u8 | commit delta zig-zag varint, 1–10 | …
@@ -15,15 +15,15 @@
 use super::varint::{self, Varint, unzigzag, zigzag};
 use super::{RowError, TABLES_MAX};
 
-/// Bytes of the longest body: its length takes four bytes.
+/// Greatest number of bytes of a body: its length then takes four bytes.
 pub const BODY_LEN_MAX: u32 = (1 << 28) - 1;
 
-/// Bytes of the longest length.
+/// Greatest number of bytes that the body length takes.
 pub const LEN_SIZE_MAX: usize = 4;
 
 const _: () = assert!(BODY_LEN_MAX >> (7 * LEN_SIZE_MAX) == 0, "the longest length fits");
 
-/// Bytes of the longest head: length, head and commit delta.
+/// Greatest number of bytes of body length, head and commit delta together.
 pub(crate) const HEAD_SIZE_MAX: usize = LEN_SIZE_MAX + 1 + varint::VARINT_MAX;
 
 mod bits {
@@ -36,25 +36,26 @@ mod bits {
 
 const _: () = assert!(TABLES_MAX == bits::TABLE as usize + 1, "the head names every table");
 
-/// What a row is.
+/// What kind of row this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     /// A row as it was inserted or updated.
     Row,
-    /// The key of a row that was deleted.
+    /// A tombstone: it has the key of a row that was deleted.
     Tombstone,
-    /// A row that compaction appended again.
+    /// A row that compaction copied from another block.
     Moved,
 }
 
-/// What the head says of a row.
+/// What the head tells about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowHead {
     /// The table's number: at most 15.
     pub table: u8,
     /// What the row is.
     pub kind: RowKind,
-    /// Whether the row's key met another of the same hash. Kept by updates and moves.
+    /// Whether the row's key met another key of the same hash when it was inserted. Updates and
+    /// moves keep the mark.
     pub is_shared: bool,
 }
 
@@ -103,7 +104,7 @@ pub fn row_len(bytes: &[u8]) -> Result<usize, RowError> {
     Ok(size + len as usize)
 }
 
-/// What stands before a row's null bits.
+/// The bytes in front of a row's null bits: body length, head and commit delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) head: RowHead,
@@ -111,15 +112,15 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// Read the prefix of a row that `bytes` hold whole. Give it with the bytes that it takes and
-    /// those of the row.
+    /// Read the prefix of a row that `bytes` hold as a whole. Returns it with its own length and
+    /// that of the row.
     pub(super) fn parse(bytes: &[u8]) -> Result<(Self, usize, usize), RowError> {
         let row_len = row_len(bytes)?;
         let row = bytes.get(..row_len).ok_or(RowError::Incomplete)?;
         Self::parse_front(row)
     }
 
-    /// The same of a row whose end is elsewhere.
+    /// Read the prefix of a row of which `bytes` hold only the beginning.
     pub(super) fn parse_front(bytes: &[u8]) -> Result<(Self, usize, usize), RowError> {
         let row_len = row_len(bytes)?;
         let row = &bytes[..row_len.min(bytes.len())];
@@ -135,8 +136,8 @@ impl Prefix {
         Ok((Self { head, commit_delta: unzigzag(delta) }, end, row_len))
     }
 
-    /// Write the prefix of a row whose null bits and columns take `content_len` bytes. Give the
-    /// bytes written; none where the row is too long.
+    /// Write the prefix of a row whose null bits and columns take `content_len` bytes. Returns the
+    /// bytes written; None where the row is too long.
     pub(super) fn emit(self, content_len: u64, into: &mut [u8]) -> Option<usize> {
         let delta = zigzag(self.commit_delta);
         let body_len = content_len.checked_add(1 + varint::len(delta) as u64)?;
@@ -156,21 +157,22 @@ impl Prefix {
     }
 }
 
-/// A row's prefix on another page: its bytes there, how many they are, and how many they were.
+/// A row's prefix, rewritten for another page: its bytes, their number, and how many the old one
+/// had.
 pub(crate) struct Rebased {
     pub(crate) bytes: [u8; HEAD_SIZE_MAX],
     pub(crate) len: usize,
     pub(crate) old_len: usize,
 }
 
-/// The commit of the row whose first bytes are given, on a page of commit `page_commit`.
+/// The commit number of the row that begins with these bytes, on a page of commit `page_commit`.
 pub(crate) fn commit_of(front: &[u8], page_commit: u32) -> Result<u64, RowError> {
     let (prefix, _, _) = Prefix::parse_front(front)?;
     Ok(u64::from(page_commit).wrapping_add_signed(prefix.commit_delta))
 }
 
-/// Write the prefix of the row whose first bytes are given again: from a page of commit `from` to
-/// one of commit `to`.
+/// Rewrite the prefix of the row that begins with these bytes, for a move from a page of commit
+/// `from` to one of commit `to`.
 pub(crate) fn rebase(front: &[u8], from: u32, to: u32) -> Result<Rebased, RowError> {
     let (prefix, old_len, row_len) = Prefix::parse_front(front)?;
     let commit = u64::from(from).wrapping_add_signed(prefix.commit_delta);

@@ -1,4 +1,4 @@
-//! From the values of a key to the code under which an index keeps it.
+//! The code under which an index keeps a key, from the key's values.
 //!
 //! ```text
 //! Hash      32 bits of a SipHash-1-3 over, for each column of the key in its order,
@@ -12,21 +12,23 @@
 //!           over several: the first 8 bytes of what the module `order` makes of the key
 //! ```
 //!
-//! 1. Equal keys have equal codes. No two keys have the same hashed bytes.
-//! 2. Ordered codes never order against their values; different values may have one code.
-//! 3. Keys of one code are told apart by their identity.
+//! 1. Equal keys have equal codes. Different keys never have the same hashed bytes, only by chance
+//!    the same hash.
+//! 2. Ordered codes keep the order of the values, but different values may have the same code.
+//! 3. Keys of the same code are told apart by their identity.
 
 use super::order::Front;
 use super::siphash::{HashKey, SipHash};
 use super::{ColumnType, Index, IndexKind, Table, Value, order};
 
-/// Bits of a code of a hash index: it is below 2^32.
+/// Bits of a hash index's code.
 pub const HASH_BITS: u32 = 32;
 
-/// A key: what tells it from others, and where an index keeps it.
+/// A key in short: an identity, which tells it from others, and the code under which an index keeps
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The same for equal keys alone, but for one pair in 2^64.
+    /// A hash of the key of 64 bits. It differs for different keys, but for one pair in 2^64.
     pub identity: u64,
     /// The code that the index orders the key by.
     pub code: u64,
@@ -38,30 +40,30 @@ impl Digest {
     }
 }
 
-/// A code in the making: values are added one by one, in the order of the index's columns.
+/// A code being computed: values are added one by one, in the order of the index's columns.
 #[derive(Clone, Debug)]
 pub struct KeyCode {
     hash: SipHash,
     order: Order,
 }
 
-/// Where an ordered index keeps the key.
+/// What is known of the key's ordered code.
 #[derive(Clone, Copy, Debug)]
 enum Order {
-    /// The index goes by hashes.
+    /// The index goes by hashes and has no ordered code.
     Hash,
-    /// Its one value was not added yet.
+    /// The one column's value was not added yet.
     Blank,
     /// No other key has this code.
     Exact(u64),
     /// Other keys may have this code.
     Code(u64),
-    /// It has several columns.
+    /// The key has several columns: its first bytes.
     Several(Front),
 }
 
 impl KeyCode {
-    /// Begin a code of an index.
+    /// Begin the code of a key of this index.
     pub fn start(index: &Index<'_>, key: &HashKey) -> Self {
         let order = match index.kind {
             IndexKind::Hash => Order::Hash,
@@ -93,7 +95,7 @@ impl KeyCode {
         write(&mut self.hash, value);
     }
 
-    /// The key.
+    /// The digest of the key whose values were added.
     ///
     /// # Panics
     /// Where an ordered index was given no value.
@@ -111,7 +113,7 @@ impl KeyCode {
     }
 }
 
-/// A key: the values of the index's columns, in the index's order.
+/// The digest of a key. `values` are those of the index's columns, in the index's order.
 ///
 /// # Panics
 /// Where the index has another number of columns, or the table not such columns.
@@ -125,7 +127,7 @@ pub fn digest(table: &Table<'_>, index: &Index<'_>, key: &HashKey, values: &[Val
     code.finish()
 }
 
-/// The key in an index of a row whose values, of all columns, are at hand.
+/// The digest of a row's key in an index, where the values of all columns are given.
 pub fn digest_of_row(
     table: &Table<'_>,
     index: &Index<'_>,
@@ -147,8 +149,8 @@ pub(crate) fn kinds<'t>(
     index.columns.iter().map(|&column| table.columns[usize::from(column)].kind)
 }
 
-/// The least and the greatest code of the keys of an ordered index that begin with these values,
-/// some of the first columns or all of them.
+/// The least and the greatest code of keys in an ordered index that begin with these values, which
+/// are those of all columns or of some of the first ones.
 pub(crate) fn codes(table: &Table<'_>, index: &Index<'_>, values: &[Value<'_>]) -> (u64, u64) {
     if let ([_], [value]) = (index.columns, values) {
         return (order(value), order(value));
@@ -160,7 +162,7 @@ pub(crate) fn codes(table: &Table<'_>, index: &Index<'_>, values: &[Value<'_>]) 
     (front.least(), front.greatest())
 }
 
-/// The ordered code of a value. Both ends of a range of values give both ends of a range of codes.
+/// The ordered code of a value. The codes of values in a range lie between the codes of its ends.
 pub fn order(value: &Value<'_>) -> u64 {
     match *value {
         Value::Null => 0,
@@ -172,8 +174,9 @@ pub fn order(value: &Value<'_>) -> u64 {
     }
 }
 
-/// Whether no two keys of an index have one code: of ordered numbers, times and bools that take no
-/// null. Reals are exact up to the sign of zero.
+/// Whether different keys of an ordered index always have different codes. They do in an index over
+/// one integer, time, bool or real that is not nullable. Equal reals share one, such as the two
+/// zeros.
 pub fn is_exact(table: &Table<'_>, index: &Index<'_>) -> bool {
     let &[column] = index.columns else { return false };
     let column = &table.columns[usize::from(column)];

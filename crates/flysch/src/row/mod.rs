@@ -1,17 +1,17 @@
-//! Rows: what a program declares and stores, and the bytes that it becomes. Pure: nothing here
-//! reads or programs.
+//! Rows: what a program declares and stores, and the bytes that they become. Nothing here touches
+//! the flash.
 //!
-//! [`Schema`] says which tables there are. [`Encoder`] turns values into a row's bytes, [`RowView`]
-//! finds them there again, [`key`] makes the codes under which indexes keep a row, and [`Summary`]
-//! says of a page what a scan must know.
+//! [`Schema`] declares the tables. [`Encoder`] turns values into a row's bytes, [`RowView`] reads
+//! values from them, [`key`] computes the codes under which indexes keep a row, and [`Summary`]
+//! tells what a scan must know about a page.
 //!
 //! ```text
 //! row        | body length | head | commit delta | null bits | column | column | …
 //! tombstone  | body length | head | commit delta | columns of the primary key, in its order |
 //! ```
 //!
-//! A row names neither its columns nor their types: the schema has them, and
-//! [`Schema::fingerprint`] tells whether it is the one that the rows were written with.
+//! A row holds neither names nor types of its columns: they are in the schema.
+//! [`Schema::fingerprint`] tells whether a schema is the one that the rows were written with.
 
 mod encoder;
 mod error;

@@ -1,5 +1,5 @@
-//! Keys as bytes that order as the keys do: what ordered indexes over several columns keep the
-//! first of, and what the ends of a range are compared by.
+//! Keys as bytes that order as the keys do. Ordered indexes over several columns use the first
+//! eight of them as a code, and the ends of a range are compared by them.
 //!
 //! ```text
 //! null            00 00 of text and blobs, else 00
@@ -20,18 +20,18 @@ use core::cmp::Ordering;
 
 use super::{ColumnType, Value};
 
-/// Bytes of the end of a range, at most.
+/// Greatest number of bytes of the end of a range that are kept and compared.
 pub(crate) const END_SIZE: usize = 64;
 
-/// Numbers below this take one byte, below the next two, below the last three.
+/// Upper limits of numbers from zero on that take one byte, two, three.
 const ONE: u64 = 0x80;
 const TWO: u64 = ONE + 0x3000;
 const THREE: u64 = TWO + 0x8_0000;
-/// The same of numbers below zero.
+/// The same limits for numbers below zero, each as the bitwise complement.
 const ONE_LESS: u64 = 0x20;
 const TWO_LESS: u64 = ONE_LESS + 0x1800;
 
-/// Give the bytes of a value of a column of this type to `sink`.
+/// Give the ordered bytes of a value of this type to `sink`.
 pub(crate) fn emit(kind: ColumnType, value: &Value<'_>, sink: &mut dyn FnMut(u8)) {
     match *value {
         Value::Null => {
@@ -75,7 +75,7 @@ fn emit_positive(number: u64, sink: &mut dyn FnMut(u8)) {
     }
 }
 
-/// A number below zero, of which `number` is the bitwise complement.
+/// Give the bytes of a number below zero, of which `number` is the bitwise complement.
 fn emit_negative(number: u64, sink: &mut dyn FnMut(u8)) {
     match number {
         0..ONE_LESS => sink(0x3F - number as u8),
@@ -92,12 +92,13 @@ fn emit_negative(number: u64, sink: &mut dyn FnMut(u8)) {
     }
 }
 
-/// Bytes that a number takes.
+/// Bytes that a number needs without leading zeros.
 const fn size_of(number: u64) -> u8 {
     (u64::BITS - number.leading_zeros()).div_ceil(8) as u8
 }
 
-/// The `size` lower bytes of a number, the highest first, the bits of `turned` turned.
+/// Give the `size` lower bytes of a number to `sink`, the highest first, the bits of `turned`
+/// inverted.
 fn emit_high(number: u64, size: u8, turned: u8, sink: &mut dyn FnMut(u8)) {
     (0..size).rev().for_each(|place| sink((number >> (8 * place)) as u8 ^ turned));
 }
@@ -113,7 +114,7 @@ fn emit_bytes(bytes: &[u8], sink: &mut dyn FnMut(u8)) {
     sink(1);
 }
 
-/// The first eight bytes of a key, as a code.
+/// The first eight bytes of a key, being collected as its code.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Front {
     code: u64,
@@ -139,7 +140,7 @@ impl Front {
     }
 }
 
-/// One end of a range: a key, or the first columns of one.
+/// One end of a range: a key, or the first columns of one, as ordered bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct End {
     bytes: [u8; END_SIZE],
@@ -147,14 +148,14 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The end that these values make; none where they take too many bytes.
+    /// The end that these values make; None where they take more than [`END_SIZE`] bytes.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Option<Self> {
         let end = Self::front(values);
         (usize::from(end.size) <= END_SIZE).then_some(end)
     }
 
-    /// The first bytes of these values; their size is one more than an end has where there are
-    /// more.
+    /// The first [`END_SIZE`] bytes of these values. Where there are more, the size says one more
+    /// than that.
     pub(crate) fn front<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Self {
         let (mut bytes, mut size) = ([0; END_SIZE], 0);
         for (kind, value) in values {
@@ -168,12 +169,12 @@ impl End {
         Self { bytes, size: size.min(END_SIZE + 1) as u8 }
     }
 
-    /// Bytes of the values.
+    /// Number of bytes of the end.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.size)
     }
 
-    /// How a key compares with this end: equal where the key begins with it.
+    /// How a key compares with this end. A key that begins with the end is equal to it.
     pub(crate) fn compare<'v>(
         &self,
         values: impl Iterator<Item = (ColumnType, Value<'v>)>,

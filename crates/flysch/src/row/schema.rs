@@ -32,23 +32,23 @@
 use super::siphash::HashKey;
 use super::{ColumnType, SchemaError};
 
-/// Tables of a database: a row's head has four bits for its table.
+/// Greatest number of tables of a database: a row's head has four bits for its table.
 pub const TABLES_MAX: usize = 16;
-/// Columns of a table.
+/// Greatest number of columns of a table.
 pub const COLUMNS_MAX: usize = 32;
-/// Indexes of all tables together.
+/// Greatest number of indexes of a schema, those of all tables together.
 pub const INDEXES_MAX: usize = 32;
-/// Ring tables of a database: each has a stream of its own.
+/// Greatest number of ring tables of a database: each has a space of its own.
 pub const RINGS_MAX: usize = 2;
 
-/// The tables of a database.
+/// All tables of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema<'s> {
     /// The tables: at least one, at most [`TABLES_MAX`].
     pub tables: &'s [Table<'s>],
 }
 
-/// A table: its columns and their types.
+/// A table: its columns and its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table<'s> {
     /// The table's name, which no other table has.
@@ -57,26 +57,28 @@ pub struct Table<'s> {
     pub columns: &'s [Column<'s>],
     /// The indexes; the first is the primary key if it is unique.
     pub indexes: &'s [Index<'s>],
-    /// The integer or time column whose least and greatest value is kept for each page.
+    /// Number of an integer or time column whose least and greatest value is kept for each page, so
+    /// that scans can pass over pages; None for no such column.
     pub zone: Option<u8>,
-    /// Of a ring table: how much of it is kept. None where all rows stay.
+    /// For a ring table, how much of it is kept. None for a table that keeps all rows.
     pub keep: Option<Keep>,
 }
 
-/// How much a ring table keeps. Whole blocks go, the oldest first, so more than this is kept as
-/// long as there is space. Where space runs out, for whichever table, rings have less.
+/// How much a ring table keeps. Whole blocks of the oldest rows are given back, so the table has
+/// more rows than this as long as there is space. Where any table runs out of space, rings have
+/// less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The newest rows, so many.
+    /// This number of the newest rows.
     Rows(u32),
-    /// The newest rows, as many as lie on pages of so many bytes.
+    /// The newest rows, on pages of this many bytes in all.
     Bytes(u64),
-    /// The rows that were inserted in the last microseconds of the database's clock, so many.
+    /// The rows inserted within this number of microseconds, by the database's clock.
     Time(u64),
 }
 
 impl Keep {
-    /// Days, for [`Keep::Time`].
+    /// A number of days for [`Keep::Time`].
     pub const fn days(days: u32) -> Self {
         Self::Time(days as u64 * 86_400_000_000)
     }
@@ -89,17 +91,18 @@ pub struct Column<'s> {
     pub name: &'s str,
     /// The type of its values.
     pub kind: ColumnType,
-    /// Whether null is a value of it. Costs one bit a row.
+    /// Whether the column may be null. A nullable column costs one bit a row.
     pub is_nullable: bool,
 }
 
 /// How an index arranges its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// By 32 bits of a keyed hash: finds equal keys, over any columns.
+    /// By a hash of 32 bits. It finds equal keys, over columns of any type.
     Hash,
-    /// By the value: finds equal keys, ranges, and keys by their first columns. Entries have the
-    /// first 8 bytes of text, blobs and keys of several columns, and the rows say the rest.
+    /// By the values. It finds equal keys, ranges, and keys by their first columns. Of texts, blobs
+    /// and keys of several columns an entry holds only the first 8 bytes; rows are read to tell
+    /// such keys apart.
     Ordered,
 }
 
@@ -145,7 +148,7 @@ impl Schema<'_> {
         Ok(())
     }
 
-    /// Ring tables.
+    /// Number of ring tables.
     pub const fn ring_count(&self) -> usize {
         let (mut count, mut table) = (0, 0);
         while table < self.tables.len() {
@@ -155,15 +158,15 @@ impl Schema<'_> {
         count
     }
 
-    /// The ring tables, in the order of their streams.
+    /// The number of each ring table and how much it keeps, in the order of their spaces.
     pub fn rings(&self) -> impl Iterator<Item = (u8, Keep)> + use<'_> {
         (0..).zip(self.tables).filter_map(|(table, declared)| Some((table, declared.keep?)))
     }
 
-    /// A digest of what decides the meaning of rows and index entries: names, types, nullable or
-    /// not, indexes, zones, and the order of all. It is the lower half of a SipHash-1-3 of them
-    /// under the key of seed 0. A database whose digest differs is of another schema; one schema in
-    /// 4 billion is taken for another.
+    /// A digest of everything that decides what rows and index entries mean: names, types, nullable
+    /// or not, indexes, zones, and their order. It is the lower half of a SipHash-1-3 under the key
+    /// of seed 0. A database with another digest has another schema. One different schema in 4
+    /// billion has the same digest.
     pub fn fingerprint(&self) -> u32 {
         let mut hash = HashKey::from_seed(0).start();
         let mut write = |bytes: &[u8]| {
@@ -190,7 +193,7 @@ impl Schema<'_> {
         hash.finish() as u32
     }
 
-    /// The number that an index of a table has in the database.
+    /// The number of a table's index among all indexes of the database.
     ///
     /// # Panics
     /// Where the table has no such index.

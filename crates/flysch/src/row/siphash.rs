@@ -1,17 +1,17 @@
-//! Hashing keys that others choose: SipHash-1-3 (Aumasson, Bernstein: A fast short-input PRF,
-//! 2012), with a key of 128 bits made of a seed of 64.
+//! SipHash-1-3, a hash for keys that an attacker may choose (Aumasson, Bernstein: A fast
+//! short-input PRF, 2012). Its key of 128 bits is made of a seed of 64.
 //!
-//! Who knows neither the seed nor the chip's content cannot make keys collide. lookup3
-//! (`index::hash`) cannot say that: its seed has 32 bits, and for keys of 12 bytes its last mix is
-//! a bijection, so that who knows the seed writes down keys of equal hash: 10,000 of them make a
-//! lookup of one cost 5,000 reads.
+//! Nobody who knows neither the seed nor the chip's content can make keys collide. lookup3
+//! (`index::hash`) does not offer that: its seed has 32 bits, and for keys of 12 bytes its last mix
+//! is a bijection. So whoever knows the seed can write down keys of equal hash, and 10,000 of them
+//! make a lookup of one cost 5,000 reads.
 //!
-//! 1. How the bytes are cut into pieces does not change the hash.
-//! 2. The seed is required: there is no default.
+//! 1. A message may be added in pieces: how it is cut does not change the hash.
+//! 2. There is no default seed: the caller has to choose one.
 
 use crate::bytes::array;
 
-/// The key of all hashes of a database.
+/// The secret key of all hashes of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashKey {
     words: [u64; 2],
@@ -19,8 +19,8 @@ pub struct HashKey {
 
 impl HashKey {
     /// The key that belongs to a seed: word `n` is the SipHash-1-3, under a key of zeros, of the
-    /// seed's 8 bytes and the byte `n`. It is as hard to guess as the seed, which the caller
-    /// draws at random for each device. Cost: two hashes of 9 bytes.
+    /// seed's 8 bytes and the byte `n`. It is as hard to guess as the seed, which the caller draws
+    /// at random for each device. Cost: two hashes of 9 bytes.
     pub fn from_seed(seed: u64) -> Self {
         Self { words: [word_of(seed, 0), word_of(seed, 1)] }
     }
@@ -38,17 +38,17 @@ fn word_of(seed: u64, number: u8) -> u64 {
     hash.finish()
 }
 
-/// A hash in the making. RAM: 48 bytes.
+/// A hash being computed. RAM: 48 bytes.
 #[derive(Clone, Debug)]
 pub struct SipHash {
     state: [u64; 4],
-    /// The bytes that do not fill a word yet, the first lowest.
+    /// Bytes that do not fill a word yet, the first one lowest.
     tail: u64,
-    /// Bytes so far; the hash takes them modulo 256.
+    /// Number of bytes so far. The hash takes it modulo 256.
     len: usize,
 }
 
-/// Bytes that go into the state at once.
+/// Bytes that the state takes in at once.
 const WORD: usize = 8;
 const _: () = assert!(size_of::<SipHash>() == 48, "as documented");
 
@@ -80,7 +80,7 @@ impl SipHash {
         self.push_all(last);
     }
 
-    /// The hash of the bytes added. Cost: four rounds.
+    /// The hash of all bytes that were added. Cost: four rounds.
     pub fn finish(mut self) -> u64 {
         debug_assert!(self.tail >> (8 * (self.len % WORD)) == 0, "the tail has what is left over");
         self.absorb((self.len as u64) << 56 | self.tail);

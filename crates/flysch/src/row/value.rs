@@ -1,7 +1,7 @@
 //! Values of columns, and their types.
 //!
 //! 1. Values of one type have one order; null comes before all of them.
-//! 2. Reals are kept as bits: nothing here computes with a float.
+//! 2. A real is kept as its bits: no code here computes with floats.
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,26 +12,27 @@ pub enum ColumnType {
     Integer,
     /// A float of 64 bits: 8 bytes on flash.
     Real,
-    /// UTF-8: its bytes on flash, and 1 to 4 bytes of length.
+    /// UTF-8: on flash after 1 to 4 bytes of length.
     Text,
-    /// Bytes: on flash with 1 to 4 bytes of length.
+    /// Bytes: on flash after 1 to 4 bytes of length.
     Blob,
     /// A time in microseconds since 1970: 8 bytes on flash for the times of this century.
     Time,
 }
 
-/// A float of 64 bits. Zeros of both signs are equal; all that are not a number are equal and
-/// come behind infinity.
+/// A float of 64 bits. Zeros of both signs are equal. All values that are not a number are equal,
+/// and come after infinity.
 #[derive(Clone, Copy, Debug)]
 pub struct Real {
     /// The float's bits, as IEEE 754 has them. They go to flash and come back unchanged.
     pub bits: u64,
 }
 
-/// The value of a column. The order is that of the variants, then that of the type.
+/// The value of a column. Values of different types order as the variants here, values of one type
+/// by that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value<'a> {
-    /// No value: no byte on flash but a bit.
+    /// No value. On flash it takes no byte, only its null bit.
     Null,
     /// A truth value.
     Bool(bool),
@@ -48,7 +49,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The value's type; none of null, which is of any type.
+    /// The value's type; None for null, which fits any type.
     pub const fn column_type(&self) -> Option<ColumnType> {
         match self {
             Self::Null => None,
@@ -62,13 +63,13 @@ impl Value<'_> {
     }
 }
 
-/// The sign of a float.
+/// The bit of a float that is its sign.
 const SIGN: u64 = 1 << 63;
-/// The bits of infinity: more than these, sign apart, is not a number.
+/// The bits of infinity. Greater bits, without the sign, are not a number.
 const INFINITY: u64 = 0x7FF << 52;
 
 impl Real {
-    /// An unsigned integer that orders as the real does, the same for equal reals.
+    /// An unsigned integer that orders as the real does. Equal reals have the same one.
     pub const fn order(self) -> u64 {
         let magnitude = self.bits & !SIGN;
         if magnitude > INFINITY {

@@ -3,7 +3,7 @@
 //! 1. A number has one form: a form whose last byte adds nothing is refused.
 //! 2. Signed numbers go zig-zag: 0, -1, 1, -2 … become 0, 1, 2, 3 …, so that small ones are short.
 
-/// Bytes of the longest.
+/// Greatest number of bytes of a varint.
 pub(crate) const VARINT_MAX: usize = 10;
 
 /// Bytes that `value` takes: 1 below 128, 2 below 16,384, 10 at most.
@@ -29,10 +29,10 @@ pub(crate) fn emit(value: u64, bytes: &mut [u8]) -> usize {
     count
 }
 
-/// What the start of some bytes says.
+/// What was found at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Varint {
-    /// A number, and the bytes that it takes.
+    /// A number, and how many bytes it takes.
     Whole(u64, usize),
     /// The bytes end before the number does.
     Cut,
@@ -58,7 +58,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Varint {
     Varint::Cut
 }
 
-/// The number that stands for a signed one.
+/// The unsigned number that stands for a signed one.
 pub(crate) const fn zigzag(value: i64) -> u64 {
     let sign = value >> 63;
     let number = ((value << 1) ^ sign).cast_unsigned();
@@ -66,7 +66,7 @@ pub(crate) const fn zigzag(value: i64) -> u64 {
     number
 }
 
-/// The signed number that `value` stands for.
+/// The signed number for which `value` stands.
 pub(crate) const fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }

@@ -1,7 +1,7 @@
 //! Reading a row, column by column, from bytes that hold it whole.
 //!
-//! 1. Bytes from flash are never believed: whatever they are, the answer is a value or an error.
-//! 2. A row that passes [`RowView::check`] is written again to the very same bytes.
+//! 1. Bytes from flash may be anything: each call gives a value or an error for them.
+//! 2. A row that passes [`RowView::check`] becomes the very same bytes when it is written again.
 
 use super::encoder::Encoder;
 use super::head::Prefix;
@@ -10,18 +10,18 @@ use super::{
     ValueError, field,
 };
 
-/// A row in borrowed bytes. Nothing of a column is decoded before it is asked for.
+/// A row in borrowed bytes. A column is decoded only when it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a, 's> {
     /// The table that the row belongs to.
     pub table: &'s Table<'s>,
-    /// What the row is.
+    /// The row's head: table number, kind, and whether it is shared.
     pub head: RowHead,
     /// The number of the commit that made the row.
     pub commit: u64,
-    /// Bytes of the row, length and all: the next row begins behind them.
+    /// Bytes of the row, length included: the next row begins behind them.
     pub row_len: usize,
-    /// Null bits, then columns.
+    /// The bytes behind the head: null bits, then columns.
     content: &'a [u8],
 }
 
@@ -36,8 +36,8 @@ impl<'a, 's> RowView<'a, 's> {
         Self::new(schema, prefix, &bytes[start..row_len], row_len, page_commit)
     }
 
-    /// The same of a row that is longer than `bytes`: columns that lie behind them are answered
-    /// with [`RowError::Overrun`].
+    /// Read the head of a row that may be longer than `bytes`. Columns that lie behind them give
+    /// [`RowError::Overrun`].
     pub fn parse_front(
         schema: &Schema<'s>,
         bytes: &'a [u8],
@@ -80,8 +80,8 @@ impl<'a, 's> RowView<'a, 's> {
         Err(RowError::Absent(number))
     }
 
-    /// The values in the order in which they lie: of all columns, or of a tombstone's key. Behind
-    /// an error there are none. Cost: each column is decoded once.
+    /// The values in the order in which they lie: those of all columns, or of a tombstone's key.
+    /// The iterator ends after an error. Cost: each column is decoded once.
     pub fn values(&self) -> impl Iterator<Item = Result<Value<'a>, RowError>> + use<'a, 's> {
         let (table, mut columns) = (self.table, self.spans());
         core::iter::from_fn(move || {
@@ -117,8 +117,8 @@ impl<'a, 's> RowView<'a, 's> {
         Ok(code.finish())
     }
 
-    /// The value of the table's zone column; none where the table has none, where it is null, and
-    /// of a tombstone.
+    /// The value of the table's zone column; None where the table has no such column, where the
+    /// value is null, and for a tombstone.
     pub fn zone(&self) -> Result<Option<i64>, RowError> {
         let (Some(column), true) = (self.table.zone, self.head.kind != RowKind::Tombstone) else {
             return Ok(None);
@@ -167,20 +167,20 @@ impl<'a, 's> RowView<'a, 's> {
     }
 }
 
-/// Passes over columns.
+/// Walks over the columns of a row.
 struct Spans<'a, 's> {
     table: &'s Table<'s>,
-    /// The columns that a tombstone has.
+    /// The columns that a tombstone has, in the key's order; None for a row.
     key: Option<&'s [u8]>,
     nulls: &'a [u8],
     rest: &'a [u8],
     count: usize,
     place: usize,
-    /// Nullable columns passed.
+    /// Number of nullable columns passed so far.
     nullable: usize,
 }
 
-/// A column, and its bytes unless it is null.
+/// The number of a column, and its bytes; None in their place where it is null.
 struct Span<'a> {
     column: u8,
     bytes: Option<&'a [u8]>,
@@ -197,7 +197,7 @@ impl<'a> Span<'a> {
 }
 
 impl<'a> Spans<'a, '_> {
-    /// The next column; none behind the last.
+    /// The next column; None behind the last.
     fn step(&mut self) -> Result<Option<Span<'a>>, RowError> {
         if self.place >= self.count {
             return Ok(None);

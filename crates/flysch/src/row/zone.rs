@@ -6,26 +6,26 @@
 //! ```
 //!
 //! 1. A row belongs to the page in which it begins. Tombstones count; they have no zone value.
-//! 2. Least and greatest are over the zone values of all tables on the page. Where there is none,
-//!    least is the greatest number and greatest the least.
-//! 3. A summary says too much rather than too little: a page without rows that are looked for may
-//!    be read, one with them is never passed over.
+//! 2. The least and the greatest zone value are over all tables on the page. Where no row has a
+//!    zone value, `least` is the greatest number there is, and `greatest` the least.
+//! 3. A summary may claim too much, never too little. So a scan may read a page that holds nothing
+//!    it looks for, but never passes over one that does.
 
 use core::ops::{Range, RangeInclusive};
 
 use super::TABLES_MAX;
 use crate::bytes::array;
 
-/// What is known of a page of rows, or of several.
+/// What is known about the rows of a page, or of several pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// A bit for each table that has rows on the page, table 0 lowest.
     pub tables: u16,
-    /// Rows that begin on the page, tombstones and all; it stays at its greatest value.
+    /// Number of rows that begin on the page, tombstones included. It does not grow beyond 65,535.
     pub row_count: u16,
-    /// The least zone value.
+    /// The least zone value; the greatest number there is where there is none.
     pub least: i64,
-    /// The greatest zone value.
+    /// The greatest zone value; the least number there is where there is none.
     pub greatest: i64,
 }
 
@@ -74,7 +74,7 @@ impl Summary {
         bytes
     }
 
-    /// Take in a row, with its zone value if it has one.
+    /// Count a row in, with its zone value if it has one.
     ///
     /// # Panics
     /// Where no schema can have the table.
@@ -89,7 +89,7 @@ impl Summary {
         debug_assert!(self.is_sound(), "a summary with a row is one");
     }
 
-    /// The summary of the rows of both.
+    /// The summary of the rows of two summaries together.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         let merged = Self {
@@ -119,7 +119,8 @@ impl Summary {
         self.may_hold(table) && self.least <= *zones.end() && *zones.start() <= self.greatest
     }
 
-    /// Tables without rows, rows without a table, zone values without a row: there are none such.
+    /// Whether the parts agree: tables if and only if there are rows, and zone values only with
+    /// rows.
     fn is_sound(&self) -> bool {
         let has_zone = self.least <= self.greatest;
         let is_without = self.least == i64::MAX && self.greatest == i64::MIN;

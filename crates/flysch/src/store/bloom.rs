@@ -1,9 +1,10 @@
-//! Bloom filters of the recent runs, one behind the other in one piece of memory.
+//! Bloom filters of the recent runs. They lie one behind the other in one piece of memory.
 //!
 //! 1. The filter of a run begins where that of the run before it in the table ends.
 //! 2. A run without a filter, or with one that is not complete, may hold anything.
 
-/// Bits that a code sets. At 8 bits a code 2.4 % of absent codes pass, at 5 bits 9.2 %.
+/// Bits that a code sets. At 8 bits of filter for each code, 2.4 % of absent codes pass; at 5 bits
+/// 9.2 %.
 const PROBES: u32 = 4;
 
 #[derive(Debug)]
@@ -21,7 +22,8 @@ impl<'ram> Blooms<'ram> {
         self.bytes.len()
     }
 
-    /// Make an empty filter of `size` bytes at `at`, before those that end at `end`.
+    /// Make an empty filter of `size` bytes at `at`. Filters there move up; the last one ended at
+    /// `end`.
     pub(crate) fn insert(&mut self, at: usize, size: usize, end: usize) {
         assert!(at <= end, "filters follow each other");
         assert!(end + size <= self.bytes.len(), "there is room for the filter");
@@ -29,7 +31,8 @@ impl<'ram> Blooms<'ram> {
         self.bytes[at..at + size].fill(0);
     }
 
-    /// Remove the filter of `size` bytes at `at`; others end at `end`.
+    /// Remove the filter of `size` bytes at `at`. Filters behind it move down; the last one ends at
+    /// `end`.
     pub(crate) fn remove(&mut self, at: usize, size: usize, end: usize) {
         assert!(at + size <= end, "a filter lies before the end of all");
         self.bytes.copy_within(at + size..end, at);
@@ -42,19 +45,19 @@ impl<'ram> Blooms<'ram> {
         }
     }
 
-    /// Whether the code may have been added.
+    /// Whether the code may have been added: never false for one that was.
     pub(crate) fn may_hold(&self, (at, size): (usize, usize), index: u8, code: u64) -> bool {
         places_of(index, code, size).all(|bit| self.bytes[at + bit / 8] & 1 << (bit % 8) != 0)
     }
 }
 
-/// The bits of a code of an index in a filter of `size` bytes.
+/// The bits that a code of an index sets in a filter of `size` bytes.
 fn places_of(index: u8, code: u64, size: usize) -> impl Iterator<Item = usize> {
     places(code ^ u64::from(index) << 56, size as u64 * 8, PROBES)
 }
 
-/// The bits of a code in a filter, `probes` of them: enhanced double hashing in 32-bit arithmetic,
-/// of which the top bits are taken. None in a filter without bits.
+/// The `probes` bits that a code sets in a filter: enhanced double hashing in 32-bit arithmetic, of
+/// which the top bits are taken. There are none in a filter without bits.
 pub fn places(code: u64, bit_count: u64, probes: u32) -> impl Iterator<Item = usize> {
     let mixed = code.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! Numbers of the state, one behind the other: bytes, and varints.
+//! Reading and writing the numbers of the store's state: bytes and varints, one behind the other.
 
 use crate::row::varint::{self, Varint};
 
@@ -31,7 +31,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Bytes being read; none where they end too early or a number is too long.
+/// Bytes that are read as numbers; None where they end too early or a number is too long.
 pub(crate) struct Parser<'a> {
     pub(crate) bytes: &'a [u8],
 }

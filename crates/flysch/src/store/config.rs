@@ -1,10 +1,10 @@
-//! Parameters of the store, computed from what it is to hold and the RAM it is given.
+//! Parameters of the store, computed from the indexes that it is to hold and the RAM that it gets.
 //!
 //! ```text
 //! RAM = Store's fields | windows of the merge | memory table | Bloom filters
 //! ```
 //!
-//! 1. More RAM makes the memory table and the filters larger and no cost higher.
+//! 1. More RAM makes the memory table and the filters larger. No operation costs more by it.
 
 use flysch_nand::Geometry;
 
@@ -15,43 +15,45 @@ use super::merge::{INPUTS_MAX, WINDOW_MIN};
 use super::table::{Form, LEVELS_MAX, RECENTS_MAX, recent_size, table_size};
 use crate::media::{CELL_DATA, HEADER_SIZE, Layout, Numbers};
 
-/// In which order an index keeps its keys.
+/// In which order an index sorts its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// By a hash of the key.
     #[default]
     Hash,
-    /// By the key, which has 64 bits.
+    /// By the key itself, as an ordered code of 64 bits.
     Key,
 }
 
-/// How many live rows a key has.
+/// How many current rows a key may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
-    /// One: a newer entry replaces the older.
+    /// One: a newer entry replaces older ones of its key.
     #[default]
     One,
     /// A key may have any number of rows.
     Many,
 }
 
-/// What an index is to be.
+/// What an index of the store is planned for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexPlan {
-    /// How it is sorted.
+    /// In which order its entries are sorted.
     pub order: Order,
-    /// How many rows a key has.
+    /// How many current rows a key may have.
     pub rows: Rows,
-    /// Whether rows are ever replaced or deleted: lookups go from the newest entries to the oldest.
+    /// Whether rows are ever replaced or deleted. Lookups then go from the newest entries to the
+    /// oldest.
     pub is_updated: bool,
     /// Levels, 1 to 4: more of them cost fewer programs and more reads.
     pub levels: u8,
-    /// Rows that it is declared for.
+    /// Rows that the program declares for it.
     pub capacity: u32,
 }
 
 impl IndexPlan {
-    /// Bits of a code: of two keys among the declared ones one pair in 64 rows has equal hashes.
+    /// Bits of a code. Hashes are as long as it takes for one row in 64 to share its hash, among as
+    /// many rows as were declared.
     pub fn code_bits(self) -> u8 {
         match self.order {
             Order::Key => 64,
@@ -63,12 +65,12 @@ impl IndexPlan {
 /// Why a store cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// So many bytes of RAM are the least.
+    /// The RAM is too small for the indexes.
     RamTooSmall {
         /// Bytes that would have been enough.
         needed: usize,
     },
-    /// There are no indexes, or too many, or too many levels of one.
+    /// There are no indexes, or more than the store takes, or an index has too many levels.
     Indexes,
 }
 
@@ -79,23 +81,23 @@ pub struct StoreConfig {
     pub indexes: [IndexPlan; INDEX_MAX],
     /// How many indexes there are.
     pub index_count: u8,
-    /// How pages are numbered.
+    /// How pages of a space are numbered.
     pub numbers: Numbers,
     /// The shape of a page.
     pub layout: Layout,
     /// Bytes of the memory table.
     pub memtable_size: usize,
-    /// Bytes of the Bloom filters.
+    /// Bytes of all Bloom filters.
     pub bloom_size: usize,
-    /// Bytes of the windows of merges.
+    /// Bytes of the windows through which merges read their inputs.
     pub window_size: usize,
     /// Bytes of the table of runs.
     pub table_size: usize,
-    /// Bytes of the fence that is being written; none where no index may need one.
+    /// Bytes of the fence that is being written; 0 where no index may need fences.
     pub fence_size: usize,
-    /// Entries that are recent before they are merged into levels.
+    /// Number of recent entries from which on they are merged into levels.
     pub recents_max: u32,
-    /// Flushed runs that are merged to one.
+    /// Number of flushed runs that a small merge makes one of.
     pub fan: u8,
 }
 
@@ -113,7 +115,7 @@ impl StoreConfig {
         Self::plan_beside(ram, indexes, geometry, (block_count, 0))
     }
 
-    /// The same where there are so many rings.
+    /// Choose parameters as [`StoreConfig::plan`] does, for a database with so many ring tables.
     pub(crate) fn plan_beside(
         ram: usize,
         indexes: &[IndexPlan],
@@ -161,7 +163,7 @@ impl StoreConfig {
         self.window_size + self.table_size + self.fence_size + self.memtable_size + self.bloom_size
     }
 
-    /// Levels of all indexes.
+    /// Levels of all indexes together.
     pub(crate) const fn level_count(&self) -> u32 {
         let (mut count, mut at) = (0, 0);
         while at < self.index_count as usize {
@@ -171,7 +173,7 @@ impl StoreConfig {
         count
     }
 
-    /// Levels of the indexes whose codes are keys.
+    /// Levels of the ordered indexes together.
     pub(crate) const fn key_level_count(&self) -> u32 {
         let (mut count, mut at) = (0, 0);
         while at < self.index_count as usize {
@@ -182,7 +184,7 @@ impl StoreConfig {
         count
     }
 
-    /// What the form of runs depends on.
+    /// The facts on which the encoding of a run depends.
     pub(crate) const fn form(&self) -> Form {
         let (mut keys, mut at) = (0, 0);
         while at < self.index_count as usize {
@@ -192,7 +194,7 @@ impl StoreConfig {
         Form { index_count: self.index_count, keys }
     }
 
-    /// Bits of a pointer: space, page, cell.
+    /// Bits of a pointer: those of space, page and cell.
     pub const fn pointer_bits(&self) -> u8 {
         let page_bits = (self.numbers.page_count() - 1).ilog2() as u8 + 1;
         page_bits + self.cell_bits() + self.layout.space_bits
@@ -212,12 +214,12 @@ impl StoreConfig {
         })
     }
 
-    /// Reads of one call of `work`, at most.
+    /// Greatest number of reads of one call of [`Store::work`].
     pub const fn reads_max(&self) -> u32 {
         5 + 5 * self.layout.cells / 2
     }
 
-    /// Share out what is left beyond the least.
+    /// Share out the RAM that is left beyond the least.
     fn share(&mut self, rest: usize) {
         let recents = (rest / 16 / recent_size(self)).min(RECENTS_WANTED - RECENTS_MIN);
         self.table_size += recents * recent_size(self);
@@ -230,27 +232,28 @@ impl StoreConfig {
         let entries = (self.memtable_size / self.entry_size()) as u32;
         let recents = (self.bloom_size * 8 / BITS_OF_RECENT) as u32;
         self.recents_max = recents.max(entries * 2);
-        // So many merged runs at most, with as many flushed ones before they are merged.
+        // There are to be at most so many merged runs, and as many flushed ones before the next
+        // merge.
         self.fan = (self.recents_max / entries / MERGED_COUNT).clamp(3, 8) as u8;
-        // Half of the table is for what comes while they are merged.
+        // Half of the table's recent runs are those that come while the others are merged.
         let listed = RECENTS_MAX as u32 / 2 * u32::from(self.fan);
         self.recents_max = self.recents_max.min(listed * entries);
     }
 
-    /// Bytes of the Bloom filter of a run: the recent runs and what comes while they are merged
-    /// share the filters' memory.
+    /// Bytes of the Bloom filter of a run. The memory for filters is shared by the recent runs and
+    /// those that come while they are merged.
     pub(crate) fn filter_size(&self, entries: u32) -> usize {
         let all = u64::from(self.recents_max) * 5 / 4;
         (u64::from(entries) * self.bloom_size as u64 / all.max(1)) as usize
     }
 
-    /// Bytes of the entries that fill whole pages when they are flushed, of a share of `rest`: rows
-    /// have an entry in each index.
+    /// Bytes of entries that fill whole pages when they are flushed, from a share of `rest`. A row
+    /// has an entry in each index.
     fn memtable_wanted(&self, rest: usize) -> usize {
         let rows_in = |pages: u32| {
             let others = u32::from(self.index_count) - 1;
             let units = (self.layout.cells * pages).saturating_sub(others).max(1);
-            // A unit is filled to 96 per cent, its header apart.
+            // A unit is filled to 96 per cent, apart from its header.
             let room = units * (CELL_DATA - HEADER_SIZE - 8) as u32 * 8 * 96 / 100;
             let mut rows = 256_u32;
             for _ in 0..4 {
@@ -270,7 +273,7 @@ impl StoreConfig {
         &self.indexes[..usize::from(self.index_count)]
     }
 
-    /// Bits of a row's entries in a run, with 2^`log` rows.
+    /// Bits that the entries of a row take in a run of 2^`log` rows.
     fn row_bits(&self, log: u32) -> u32 {
         let codes = self.plans().iter().map(|plan| {
             let bits = u32::from(plan.code_bits().min(KEY_BITS));
@@ -279,7 +282,7 @@ impl StoreConfig {
         codes.map(|bits| bits + u32::from(self.pointer_bits())).sum()
     }
 
-    /// Bytes of a row's entries in the memory table.
+    /// Bytes that the entries of a row take in the memory table.
     fn row_size(&self) -> usize {
         let sizes = self.plans().iter().map(|plan| {
             usize::from((3 + plan.code_bits() + self.pointer_bits() + FLAG_BITS).div_ceil(8))
@@ -287,31 +290,32 @@ impl StoreConfig {
         sizes.sum()
     }
 
-    /// Bytes of an entry of the memory table, as a mean.
+    /// Mean bytes of an entry in the memory table.
     pub(crate) fn entry_size(&self) -> usize {
         self.row_size().div_ceil(usize::from(self.index_count))
     }
 }
 
-/// Pages of a flush, at most: it is done in one call.
+/// Greatest number of pages of a flush, which is done within one call.
 const FLUSH_PAGES_MAX: u32 = 2;
-/// Bits in which keys differ that come one after the other, about.
+/// About how many bits keys differ in that follow each other in a run.
 const KEY_BITS: u8 = 36;
-/// Sixteenths of the memory for the memory table, and for one of more than a page: found by
-/// measuring.
+/// Sixteenths of the RAM that a memory table of one page gets; below, those that a table of more
+/// pages gets. Both were found by measuring.
 const MEMTABLE_SHARE: usize = 11;
 const MEMTABLE_SHARE_OF_MORE: usize = 6;
-/// Bits of the filters for each recent entry before a round begins; a fifth less for each once what
-/// comes in a merge is there too. With 4 bits 16 % of absent codes pass a filter, with 5.6 7 %.
+/// Bits of Bloom filter for each recent entry before a round of merges begins. Once the entries
+/// that come during the merge are there too, each has a fifth less. With 4 bits 16 % of absent
+/// codes pass a filter, with 5.6 bits 7 %.
 const BITS_OF_RECENT: usize = 7;
-/// Merged runs that are recent at a time, about.
+/// About how many merged runs are recent at a time.
 const MERGED_COUNT: u32 = 3;
-/// Bytes of windows that are enough.
+/// Bytes of windows beyond which more of them gain nothing.
 const WINDOWS_MAX: usize = 8 * CELL_DATA;
-/// Bytes of the least memory table.
+/// Bytes of the smallest memory table.
 const MEMTABLE_MIN: usize = 512;
-/// Recent runs that fit the table of runs beside the levels, however long they are: about twice as
-/// many do as a rule.
+/// Recent runs for which the table of runs has room beside the levels, even if all are as long as
+/// they can be. As a rule about twice as many fit.
 const RECENTS_MIN: usize = 5;
-/// And so many where there is memory.
+/// Recent runs for which the table of runs has room where there is RAM enough.
 const RECENTS_WANTED: usize = 9;

@@ -1,21 +1,23 @@
-//! Entries: a code, a pointer and flags; and how wide each index keeps them.
+//! Entries: a code, a pointer and flags. An index decides how many bits each of them has.
 //!
-//! 1. An entry of a unique index replaces older entries of its code, unless one of them is shared.
-//! 2. A take-back ends the entry of the same index, code and pointer, whatever its flags.
-//! 3. Entries of one code follow each other newest first where keys are unique, else by pointer.
+//! 1. An entry of a unique index replaces older entries of its code, unless one of the two is
+//!    shared.
+//! 2. A take-back cancels the entry of the same index, code and pointer, whatever its flags.
+//! 3. Entries of one code stand newest first in a unique index, and by pointer in others.
 
-/// Another key has the same code: the entry replaces none and is replaced by none.
+/// The row's key shares its code with another key: the entry neither replaces others nor is
+/// replaced.
 pub const SHARED: u8 = 1;
-/// The entry with this very pointer is taken back.
+/// The entry is a take-back: it cancels the entry with this very pointer.
 pub const TAKE_BACK: u8 = 2;
-/// The row that the entry names is a tombstone.
+/// The entry names a tombstone.
 pub const TOMBSTONE: u8 = 4;
-/// Bits of the flags.
+/// Number of flags.
 pub(crate) const FLAG_BITS: u8 = 3;
-/// Indexes of a store, at most.
+/// Greatest number of indexes of a store.
 pub const INDEX_MAX: usize = 8;
 
-/// What finds a row.
+/// An entry of an index: it leads from a code to a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Number of the index.
@@ -24,7 +26,7 @@ pub struct Entry {
     pub code: u64,
     /// The position of the row.
     pub pointer: u32,
-    /// [`SHARED`], [`TAKE_BACK`], [`TOMBSTONE`].
+    /// A set of [`SHARED`], [`TAKE_BACK`] and [`TOMBSTONE`].
     pub flags: u8,
 }
 
@@ -34,25 +36,25 @@ impl Entry {
         self.flags & flags == flags
     }
 
-    /// Whether the entry names a row of a key that has its code alone.
+    /// Whether the entry names a row, or a tombstone, whose key shares its code with no other key.
     pub(crate) const fn is_sole(&self) -> bool {
         self.flags & (SHARED | TAKE_BACK) == 0
     }
 }
 
-/// How an index keeps its entries.
+/// How many bits the entries of an index have, and how they are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Bits of a code; 64 for keys.
+    /// Bits of a code: 64 in an ordered index.
     pub(crate) code_bits: u8,
     /// Bits of a pointer.
     pub(crate) pointer_bits: u8,
-    /// Whether a code has one live row.
+    /// Whether a code has at most one current row.
     pub(crate) is_unique: bool,
 }
 
 impl Shape {
-    /// Whether codes are keys.
+    /// Whether codes are ordered keys, and no hashes.
     pub(crate) const fn is_ordered(self) -> bool {
         self.code_bits > 32
     }
@@ -66,13 +68,13 @@ impl Shape {
         u64::MAX >> (64 - self.code_bits)
     }
 
-    /// Whether an entry fits.
+    /// Whether code and pointer of an entry fit their bits.
     pub(crate) const fn takes(self, entry: &Entry) -> bool {
         entry.code <= self.code_max() && entry.pointer as u64 >> self.pointer_bits == 0
     }
 }
 
-/// The order of entries in an index whose codes have many rows: by code, then by pointer.
+/// What entries are sorted by in an index whose codes have many rows: code, then pointer.
 pub(crate) const fn key(entry: &Entry) -> (u64, u32) {
     (entry.code, entry.pointer)
 }

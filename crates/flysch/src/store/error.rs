@@ -1,4 +1,4 @@
-//! What goes wrong in the index store, with where.
+//! Errors of the index store.
 
 use core::fmt;
 
@@ -7,13 +7,13 @@ use crate::media::{MediaError, Page};
 /// Why an operation of the store failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The chip answered with an error.
+    /// The chip reported an error.
     Media(MediaError),
-    /// A unit on this page bears its seal and makes no sense.
+    /// A unit on this page has a valid seal and no valid content.
     Malformed(Page),
-    /// The memory table has no room: [`flush`](super::Store::flush) makes some.
+    /// The memory table is full: [`flush`](super::Store::flush) makes room.
     MemtableFull,
-    /// No more runs can be listed: [`work`](super::Store::work) until a merge ends.
+    /// The table of runs is full: call [`work`](super::Store::work) until a merge ends.
     Crowded,
 }
 
@@ -39,11 +39,11 @@ impl From<MediaError> for StoreError {
 /// Why bytes are no state of this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateError {
-    /// They end too early, or go on too long.
+    /// The bytes end too early, or go on too long.
     Length,
-    /// Run number so much has a number that cannot be.
+    /// The run of this place in the table has an impossible number.
     Run(u8),
-    /// The merge under way has a number that cannot be.
+    /// The merge under way has an impossible number.
     Job,
 }
 

@@ -1,33 +1,34 @@
-//! Fences: cells among the units of a packed level, that say with which code each unit begins.
+//! Fences: cells among the units of a packed level. A fence tells with which code each unit of its
+//! group begins, so that a lookup finds the unit with one more read.
 //!
 //! ```text
 //! unit … unit fence | unit … unit fence | unit … fence
 //! fence   units | next | one bit for each unit, and for what is next, 8 | first codes … | next one
 //! ```
 //!
-//! A *group* is as many units as a fence has room for, and the fence behind them; the last cell of
-//! the run is a fence too. A bit says that the unit goes on with a code that began before it.
-//! `next` is 0 where nothing follows the group, 1 where the code is known with which the next one
-//! begins, 2 where it is not. First codes have the bytes that they have in the header of a unit.
+//! A *group* is as many units as a fence has room for, and the fence behind them. The last cell of
+//! the run is a fence too. The bit of a unit says that it goes on with a code that began before it.
+//! `next` is 0 where nothing follows the group, 1 where the first code of the next group is known,
+//! 2 where it is not. First codes have as many bytes as in the header of a unit.
 //!
-//! 1. A fence of no units says nothing: power went while its group was written.
+//! 1. A fence of no units says nothing: the power was cut while its group was written.
 
 use super::entry::Shape;
 use crate::bytes::array;
 
-/// Bytes of the first codes of a fence.
+/// Bytes of all first codes in a fence.
 const CODES_SIZE: usize = 240;
-/// Bytes in front of them.
+/// Bytes in front of the first codes.
 const FRONT: usize = 10;
 /// Bytes of a fence.
 pub(crate) const FENCE_SIZE: usize = FRONT + CODES_SIZE + 8;
 
-/// Units of a group.
+/// Units of a full group.
 const fn group_len(shape: Shape) -> u32 {
     (CODES_SIZE / shape.code_size()) as u32
 }
 
-/// The group of a unit or fence.
+/// The number of the group in which a unit or fence lies.
 pub(crate) const fn group_of(unit: u32, shape: Shape) -> u32 {
     unit / (group_len(shape) + 1)
 }
@@ -48,7 +49,7 @@ pub(crate) const fn ends_group(unit: u32, shape: Shape) -> bool {
     unit % (group_len(shape) + 1) == group_len(shape)
 }
 
-/// What is next behind a group.
+/// What follows a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     Nothing,
@@ -56,11 +57,11 @@ pub(crate) enum Behind {
     Unknown,
 }
 
-/// The fence of the group that is being written; its memory is the caller's.
+/// The fence of the group that is being written. Its memory is the caller's.
 #[derive(Debug)]
 pub(crate) struct Fence<'ram> {
     bytes: &'ram mut [u8],
-    /// The unit that is to be noted next.
+    /// The unit whose first code is noted next.
     next: u32,
 }
 
@@ -69,19 +70,19 @@ impl<'ram> Fence<'ram> {
         Self { bytes, next: u32::MAX }
     }
 
-    /// Whether there is memory for one.
+    /// Whether there is memory for a fence.
     pub(crate) const fn is_kept(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Note what unit `unit` begins with, where the entry before it is known.
+    /// Note the first code of unit `unit`, and whether it goes on with a code of the unit before.
     pub(crate) fn note(&mut self, unit: u32, first: u64, goes_on: bool, shape: Shape) {
         let at = unit % (group_len(shape) + 1);
         debug_assert!(at < group_len(shape), "the fence of a full group is written");
         if at == 0 {
             self.bytes.fill(0);
         } else if self.next < unit || group_of(self.next, shape) != group_of(unit, shape) {
-            // What was noted of the group is lost.
+            // The first codes of this group that came before are not known any more.
             self.bytes.fill(0);
             return;
         } else if self.bytes[0] == 0 {
@@ -120,22 +121,22 @@ fn put(bytes: &mut [u8], at: u32, (code, goes_on): (u64, bool), shape: Shape) {
     bytes[place..place + size].copy_from_slice(&code.to_le_bytes()[..size]);
 }
 
-/// Where a code begins, as a fence says.
+/// Where a code begins, as far as a fence tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// In this unit of the group.
     Unit(u32),
-    /// In a group before it, or at its end.
+    /// In an earlier group, or at the end of it.
     Before,
-    /// In a group behind it.
+    /// In a later group.
     Behind,
-    /// In a group behind it, or at the end of this one.
+    /// In a later group, or at the end of this one.
     Ahead,
-    /// The fence says nothing.
+    /// Not known: the fence is empty.
     Blank,
 }
 
-/// Find the unit of its group in which a code begins or would begin.
+/// The unit of its group in which a code begins, or would begin if it were there.
 pub(crate) fn find(fence: &[u8], code: u64, is_first: bool, shape: Shape) -> Option<Found> {
     let count = u32::from(fence[0]);
     if count > group_len(shape) || fence[1] > 2 {

@@ -1,7 +1,7 @@
 //! Flushing the memory table: its entries become a recent run of a page or two.
 //!
-//! 1. A run names programmed pages only: entries of rows that are in RAM stay.
-//! 2. Open entries become a run of their own, once no committed ones are left before them.
+//! 1. A run names programmed pages only: entries of rows that are in the tail stay in RAM.
+//! 2. Open entries become a run of their own. Committed entries are flushed before them.
 
 use flysch_nand::Nand;
 
@@ -16,11 +16,11 @@ use super::writer::{Fill, Next, Output, Source};
 use super::{Lent, Store};
 use crate::media::{Layout, Media, Space};
 
-/// What tells of a pointer whether its entry is flushed. It is asked through a table of functions,
-/// so that the code of a flush is there once.
+/// Decides by an entry's pointer whether it is flushed. It is a trait object, so that the code of a
+/// flush exists only once.
 pub(crate) type IsDue<'a> = dyn Fn(u32) -> bool + 'a;
 
-/// The entries of a segment that are flushed.
+/// The entries of a segment that are to be flushed.
 struct Flushed<'a, 'ram> {
     memtable: &'a Memtable<'ram>,
     segment: Segment,
@@ -73,8 +73,9 @@ impl Source for Flushed<'_, '_> {
 }
 
 impl Store<'_> {
-    /// Flush the committed entries whose rows are programmed, as `is_programmed` says of pointers.
-    /// Says how many programs it took: as many as the entries fill pages, one or two as a rule.
+    /// Flush the committed entries whose rows are programmed, which `is_programmed` tells of a
+    /// pointer. Returns the number of programs: one for each page that the entries fill, one or two
+    /// as a rule.
     ///
     /// # Errors
     /// [`StoreError::Crowded`] where the table of runs is full: nothing was done.
@@ -87,9 +88,9 @@ impl Store<'_> {
         self.flush_segment(media, lent, Segment::Committed, is_programmed)
     }
 
-    /// Flush the open entries whose rows are programmed, as an open run. Says how many programs it
-    /// took. Committed entries that stay in the memory table are older than the run, and are found
-    /// before it: nothing that an open entry replaces may be among them.
+    /// Flush the open entries whose rows are programmed, as an open run. Returns the number of
+    /// programs. Committed entries that stay in the memory table are older than the run, but
+    /// lookups meet them first. So none of them may have been replaced by an open entry.
     ///
     /// # Errors
     /// [`StoreError::Crowded`] where the table of runs is full.
@@ -143,8 +144,8 @@ impl Store<'_> {
         Ok(programs)
     }
 
-    /// Whether units that are found from their codes would take a page more than packed ones:
-    /// chance fills the last one of a few units too often. Nothing is programmed.
+    /// Whether a section whose units are found from their codes would take a page more than a
+    /// packed one. With few units, chance fills the last one too often. Nothing is programmed.
     fn overflows(
         &self,
         source: &mut Flushed<'_, '_>,
@@ -163,7 +164,8 @@ impl Store<'_> {
         Ok(pages[0] > pages[1])
     }
 
-    /// List a run that was flushed, with its Bloom filter, and clear its entries.
+    /// Put a flushed run into the table of runs, with its Bloom filter, and remove its entries from
+    /// RAM.
     fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &IsDue<'_>) {
         debug_assert!(run.head.is_recent(), "what is flushed is recent");
         debug_assert!(run.entries > 0, "a run holds entries");

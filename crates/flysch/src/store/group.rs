@@ -1,68 +1,70 @@
-//! Which entries of one code a merge keeps. They come newest first where keys are unique, else by
-//! pointer and the newest first among those of one pointer.
+//! Which entries of one code a merge keeps. In a unique index they come newest first, in others by
+//! pointer, and the newest first of one pointer.
 //!
-//! 1. Where keys are unique, the first sole entry ends the sole ones behind it.
-//! 2. A take-back ends the entry of its pointer behind it.
-//! 3. Take-backs go where nothing older is left that they could end. Tombstones go there only where
-//!    no row's entry of their code stays: it may name a cell in which a row lies that they end.
-//! 4. An entry whose block is gone goes, and ends what it would have ended. A tombstone's stays as
-//!    the newest of its code: a lookup that has led nowhere checks what is behind it.
+//! 1. In a unique index the newest entry that is not shared replaces the older ones that are not.
+//! 2. A take-back cancels the entry of its pointer that follows it.
+//! 3. Take-backs are dropped where the merge includes the oldest run: nothing older is left to
+//!    cancel. Tombstones are dropped there only if no entry of a row of their code stays. Such an
+//!    entry may name a cell in which a deleted row lies, which only the tombstone tells.
+//! 4. An entry whose block is gone is dropped, with those that it replaced. One of a tombstone
+//!    stays if it is the newest of its code: a lookup that it leads nowhere checks what comes
+//!    behind it.
 
 use super::entry::{Entry, Shape, TAKE_BACK, TOMBSTONE};
 
-/// Take-backs remembered at a time; with more of them a code keeps everything.
+/// Take-backs that are remembered at a time. A code with more of them keeps all its entries.
 const PENDING_MAX: usize = 6;
-/// Tombstones held back at a time; those behind them stay.
+/// Tombstones that are held back at a time. Further ones are kept.
 const HELD_MAX: usize = 3;
 
-/// A tombstone that goes if no row's entry of its code stays.
+/// A tombstone that is dropped if no entry of a row of its code is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
     pointer: u32,
     flags: u8,
-    /// Entries of the code that were passed with it.
+    /// Entries of the code that were passed, up to this one.
     passed: u16,
 }
 
-/// What a merge has seen of one code.
+/// What a merge knows of the code that it is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     key: Option<(u8, u64)>,
     has_sole: bool,
-    /// Pointer and flags seen last.
+    /// Pointer and flags of the entry before.
     last: Option<(u32, u8)>,
     pending: [u32; PENDING_MAX],
     pending_len: u8,
     held: [Held; HELD_MAX],
     held_len: u8,
-    /// Tombstones that were held back and were given since.
+    /// How many tombstones that were held back have been written since.
     released: u8,
-    /// Whether an entry stays: tombstones are given from now on.
+    /// Whether an entry is kept, so that tombstones are written from now on.
     has_kept: bool,
-    /// Entries passed so far.
+    /// Entries of the code that were passed so far.
     pub(crate) passed: u16,
 }
 
-/// What is allowed to go.
+/// What a merge may drop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drops {
-    /// Nothing: a snapshot may need it.
+    /// It may drop nothing: a snapshot may need it.
     pub(crate) keeps_all: bool,
-    /// Nothing older than the inputs is left.
+    /// The merge includes the oldest run, so nothing older is left behind it.
     pub(crate) is_bottom: bool,
 }
 
-/// What becomes of an entry.
+/// What a merge does with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Stays,
     Goes,
-    /// It goes if nothing behind it stays.
+    /// It is dropped if no entry behind it is kept.
     Waits,
 }
 
 impl Group {
-    /// Begin the group of an entry, unless it belongs to this one.
+    /// Begin the group of an entry, unless it is of the same code as the present one.
     pub(crate) fn turn_to(&mut self, entry: &Entry) {
         let key = Some((entry.index, entry.code));
         if self.key != key {
@@ -70,7 +72,7 @@ impl Group {
         }
     }
 
-    /// What becomes of an entry. `is_gone`: its block is.
+    /// What is done with an entry. `is_gone` says that its block was let go.
     pub(crate) fn fate(&self, entry: &Entry, shape: Shape, drops: Drops, is_gone: bool) -> Fate {
         let stays = |stays: bool| if stays { Fate::Stays } else { Fate::Goes };
         if drops.keeps_all {
@@ -92,7 +94,8 @@ impl Group {
             return stays(overflows);
         }
         if entry.is(TOMBSTONE) {
-            // What is behind the newest entry of a code may be stale, and is checked for it.
+            // Lookups check what is behind the newest entry of a code. So only the newest one is
+            // needed.
             if is_gone && (self.has_kept || self.held_len > 0) {
                 return Fate::Goes;
             }
@@ -102,7 +105,7 @@ impl Group {
         stays(!is_gone)
     }
 
-    /// Go past an entry.
+    /// Pass an entry, which got this fate.
     pub(crate) fn note(&mut self, entry: &Entry, fate: Fate) {
         self.passed = self.passed.saturating_add(1);
         self.last = Some((entry.pointer, entry.flags));
@@ -123,14 +126,15 @@ impl Group {
         }
     }
 
-    /// The tombstone that is to be given before an entry that stays.
+    /// The tombstone that is to be written before an entry that is kept; None where none was held
+    /// back.
     pub(crate) fn waiting(&self) -> Option<Entry> {
         let (index, code) = self.key?;
         let held = self.held[..usize::from(self.held_len)].get(usize::from(self.released))?;
         Some(Entry { index, code, pointer: held.pointer, flags: held.flags })
     }
 
-    /// The tombstone that waited was given: entries of the code that were passed with it.
+    /// Note that the held tombstone was written; returns the entries of the code passed up to it.
     pub(crate) fn release(&mut self) -> u16 {
         let passed = self.held[usize::from(self.released)].passed;
         debug_assert!(self.released < self.held_len, "one waits");

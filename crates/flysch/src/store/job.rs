@@ -1,11 +1,12 @@
-//! Jobs: the one merge under way, and the round it belongs to.
+//! Jobs: a job is the one merge under way, as it goes on from call to call.
 //!
-//! A *small* job merges recent runs to one recent run of all indexes. When enough is recent a
-//! *round* begins: the recent runs of that time are merged into levels, by a *large* job for each
-//! index. A call does one step.
+//! A *small* job merges recent runs to one recent run of all indexes. When there are enough recent
+//! entries a *round* begins: a *large* job for each index merges the recent runs of that time into
+//! a level. Each call does one step.
 //!
-//! 1. Lookups read the inputs until the job ends, and its output from then on.
-//! 2. The inputs of a job are contiguous in age. What comes meanwhile is no input of it.
+//! 1. Lookups read the inputs until the job ends, and then its output.
+//! 2. The inputs of a job follow each other in age. Runs that are flushed meanwhile are not among
+//!    them.
 //! 3. Whether a job may drop anything is decided when it begins.
 
 use flysch_nand::Nand;
@@ -26,34 +27,34 @@ use crate::media::{Kind, Label, Media, MediaError};
 /// A merge under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// The index of a large job; none for a small one.
+    /// The index of a large job; None for a small one.
     pub(crate) index: Option<u8>,
     pub(crate) drops: Drops,
     pub(crate) out: Output,
     pub(crate) group: Group,
-    /// The entry that the output ends with.
+    /// The last entry of the output that is on flash.
     pub(crate) done: Position,
-    /// Where the inputs are to be opened, after a mount.
+    /// From which entry on the inputs are to be opened, after a mount; None where they are open.
     pub(crate) resume: Option<Position>,
 }
 
-/// What is to be merged next.
+/// Which merge is to be begun or continued next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Small,
-    /// A round begins.
+    /// A new round is to begin.
     Round,
-    /// The part of the round that holds an index.
+    /// The large job of this index, in the round.
     Large(u8),
-    /// The large merge that was put off.
+    /// The large job that was put off is to be continued.
     PutOff,
 }
 
-/// Programs that may fail one after another.
+/// Greatest number of programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
 
 impl Store<'_> {
-    /// The job that is due.
+    /// The job that is due; None where none is.
     pub(crate) fn due(&self) -> Option<Due> {
         if let Some(due) = self.due_before() {
             return Some(due);
@@ -73,7 +74,7 @@ impl Store<'_> {
         (is_enough || is_crowded && count > 0).then_some(Due::Round)
     }
 
-    /// Begin the job that is due, if one is; nothing is read.
+    /// Begin the job that is due, if one is. Nothing is read.
     pub(crate) fn start_due(&mut self) -> bool {
         debug_assert!(self.job.is_none(), "one job at a time");
         if self.due() == Some(Due::Round) {
@@ -88,7 +89,8 @@ impl Store<'_> {
         true
     }
 
-    /// Entries that are recent before a round begins: fewer where the table is small.
+    /// Number of recent entries from which on a round begins: fewer where the table of runs is
+    /// small.
     pub(crate) fn recents_limit(&self) -> u32 {
         let all: u32 = self.runs.iter().map(|run| run.entries).sum();
         self.config.recents_max.min(all / 4)
@@ -99,13 +101,14 @@ impl Store<'_> {
         levels.max().unwrap_or(1)
     }
 
-    /// Mark what is recent as a round: the oldest runs, as many as a merge takes with its levels.
+    /// Mark recent runs as the inputs of a round: the oldest ones, as many as a merge takes beside
+    /// its levels.
     fn freeze(&mut self) {
         self.mark_oldest((0, INPUTS_MAX - self.levels_max()), IN_ROUND, OPEN);
     }
 
-    /// Mark the `count` oldest recent runs from a place on that have none of the marks `without`.
-    /// Gives the flags that occur in them.
+    /// Mark the `count` oldest recent runs, from a place of the table on, that have none of the
+    /// marks `without`. Returns the flags that occur in their entries.
     pub(crate) fn mark_oldest(
         &mut self,
         (from, count): (usize, usize),
@@ -124,7 +127,7 @@ impl Store<'_> {
         flags
     }
 
-    /// The index whose part of the round is merged next.
+    /// The index whose large job of the round is next; None where all are done.
     fn next_of_round(&self) -> Option<u8> {
         let round = || self.runs.heads().filter(|(_, head)| head.is(IN_ROUND));
         (0..INDEX_MAX as u8).find(|&index| round().any(|(_, head)| head.serves(index)))
@@ -161,7 +164,7 @@ impl Store<'_> {
         self.taken_up_at = 0;
     }
 
-    /// Begin a job whose output begins with this head.
+    /// Begin a job whose output is a run with this head.
     pub(crate) fn begin(&mut self, index: Option<u8>, drops: Drops, head: Head) {
         debug_assert!(index.is_none() == head.is_recent(), "a level is of one index");
         let job = self.job.insert(Job::default());
@@ -170,8 +173,8 @@ impl Store<'_> {
         self.inputs.clear();
     }
 
-    /// The level into which the fresh entries of an index go. Where rows are replaced a lookup has
-    /// to go from the newest level to the oldest: an index of one-row keys then keeps two of them.
+    /// The level into which fresh entries of an index are merged. In a unique index whose rows are
+    /// replaced, a lookup goes from the newest level to the oldest, so it gets two levels only.
     fn target(&self, index: u8, fresh: u32, sizes: &[u32]) -> u8 {
         let is_unique = self.shapes[usize::from(index)].is_unique;
         if sizes.len() < 3 || !is_unique || !self.is_updated(index) {
@@ -181,9 +184,9 @@ impl Store<'_> {
         if target_level(fresh, &two) == 0 { 0 } else { sizes.len() as u8 - 1 }
     }
 
-    /// Write the next page of the job, or read on towards it. Cost: the reads of
-    /// [`StoreConfig::reads_max`](super::StoreConfig::reads_max) and one program, more programs
-    /// where some fail.
+    /// Do one step of the job: read inputs, and program the next page if it becomes full. Cost: the
+    /// reads of [`StoreConfig::reads_max`](super::StoreConfig::reads_max) and one program, more
+    /// programs where some fail.
     #[inline(never)]
     pub(crate) fn step<N: Nand>(
         &mut self,
@@ -257,7 +260,7 @@ impl Store<'_> {
         Ok(work)
     }
 
-    /// Open the inputs again at the last page that was programmed.
+    /// Open the inputs again behind the last entry that was programmed.
     #[inline(never)]
     fn restart(&mut self, done: Position) {
         self.inputs.clear();
@@ -267,7 +270,7 @@ impl Store<'_> {
         }
     }
 
-    /// Begin the job anew: its output is in too many pieces.
+    /// Begin the job anew, because its output lies in too many pieces.
     #[inline(never)]
     fn abandon(&mut self) {
         let Some(job) = &self.job else { return };
@@ -276,7 +279,7 @@ impl Store<'_> {
         self.begin(index, drops, head);
     }
 
-    /// Put the output in the place of the inputs.
+    /// Replace the inputs by the output in the table of runs.
     #[inline(never)]
     fn finish(&mut self, job: &Job) {
         let out = job.out.run;
@@ -323,7 +326,7 @@ impl Store<'_> {
         }
     }
 
-    /// Forget runs, and their Bloom filters.
+    /// Remove runs from the table, and their Bloom filters.
     pub(crate) fn drop_runs(&mut self, is_dropped: impl Fn(&Head) -> bool) {
         for slot in self.runs.slots().rev() {
             let head = self.runs.head(slot);
@@ -335,7 +338,7 @@ impl Store<'_> {
         }
     }
 
-    /// List a recent run, with room for its Bloom filter.
+    /// Put a recent run into the table, with room for its Bloom filter.
     #[inline(never)]
     pub(crate) fn list_recent(&mut self, at: usize, mut run: Run) {
         let end = self.filters_end();
@@ -350,7 +353,7 @@ impl Store<'_> {
         self.blooms.insert(start, size, end);
     }
 
-    /// Where a run's Bloom filter lies, and its size.
+    /// Where the Bloom filter of a run begins, and how many bytes it has.
     pub(crate) fn filter(&self, slot: usize) -> (usize, usize) {
         let before = self.runs.heads().take(slot);
         let at = before.map(|(_, head)| usize::from(head.bloom_size)).sum();
@@ -363,7 +366,7 @@ impl Store<'_> {
     }
 }
 
-/// Program a frame as the next page of a run; false where the run is in too many pieces.
+/// Program a page as the next one of a run; false where the run would have too many pieces.
 pub(crate) fn program<N: Nand>(
     media: &mut Media<'_, N>,
     space: crate::media::Space,

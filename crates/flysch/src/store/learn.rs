@@ -1,4 +1,5 @@
-//! Learning the Bloom filters of recent runs that a merge has written, or that a mount has found.
+//! Filling the Bloom filters of recent runs that a merge wrote or a mount found: their units are
+//! read, a few at a time.
 
 use flysch_nand::Nand;
 
@@ -10,8 +11,8 @@ use super::{Store, Work};
 use crate::media::Media;
 
 impl Store<'_> {
-    /// Add units of a recent run to its Bloom filter. Cost: a read of each, and at most
-    /// [`StoreConfig::reads_max`](super::StoreConfig::reads_max).
+    /// Add the codes of some units of a recent run to its Bloom filter. Cost: a read for each unit,
+    /// at most [`StoreConfig::reads_max`](super::StoreConfig::reads_max) of them.
     #[inline(never)]
     pub(crate) fn learn<N: Nand>(
         &mut self,

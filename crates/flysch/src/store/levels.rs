@@ -1,16 +1,17 @@
-//! How far down a merge goes: the level whose share holds all that is above it.
+//! Into which level a merge goes.
 
-/// The level of `sizes` into which `fresh` entries are merged, with all levels above it.
+/// The level, by its place in `sizes`, into which `fresh` entries are merged together with all
+/// levels above it. It is the first one whose limit has room for all of them.
 ///
 /// With `k` levels level `i` holds up to `fresh * (all / fresh)^((i + 1) / k)` entries, so that
-/// every level is the same factor larger than the one above. `all` is what a level holds at most:
-/// replaced entries are counted where they still are, and nowhere for ever.
+/// every level is the same factor larger than the one above. `all` counts the entries of the
+/// largest level and the fresh ones. Entries that were replaced count where they still are.
 pub(crate) fn target_level(fresh: u32, sizes: &[u32]) -> usize {
     debug_assert!(!sizes.is_empty(), "an index has a level");
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let fresh = fresh.max(1);
     let growth = log2(largest.saturating_add(fresh)).saturating_sub(log2(fresh));
-    // A level is four times as large as the one above, or there is none between.
+    // A level is at least four times as large as the one above; otherwise fewer levels are used.
     let levels = (growth as usize).div_ceil(2 << 16).clamp(1, sizes.len());
     let deepest = sizes.iter().rposition(|size| *size > 0).unwrap_or(0).max(levels - 1);
     let mut total = fresh;
@@ -24,7 +25,7 @@ pub(crate) fn target_level(fresh: u32, sizes: &[u32]) -> usize {
     deepest
 }
 
-/// The binary logarithm in 1/65536ths, a bit of the fraction for each squaring.
+/// The binary logarithm in 1/65536ths. Each squaring gives a bit of the fraction.
 pub fn log2(value: u32) -> u32 {
     let whole = value.ilog2();
     let mut mantissa = (u64::from(value) << 31) >> whole;

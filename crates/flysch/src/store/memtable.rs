@@ -1,14 +1,15 @@
-//! The memory table: the newest entries of all indexes, sorted, in as few bytes as they need.
+//! The memory table: the newest entries of all indexes, sorted, and packed to whole bytes.
 //!
 //! ```text
 //! | hashed: committed | hashed: open | free … | ordered: open | ordered: committed |
 //! ```
 //!
-//! An entry is one number: index, code, pointer, flags, the most significant first.
+//! An entry is one number made of index, code, pointer and flags, the index in the most significant
+//! bits.
 //!
-//! 1. Each segment ascends by index and code; a code's entries stand newest first where it has one
-//!    live row, by pointer where it has many.
-//! 2. The open segment is dropped or made committed as a whole.
+//! 1. Each segment ascends by index and code. Entries of one code stand newest first in a unique
+//!    index, and by pointer in others.
+//! 2. The open segment is rolled back or committed as a whole.
 
 use super::entry::{Entry, FLAG_BITS, INDEX_MAX, Shape, TAKE_BACK};
 
@@ -16,16 +17,16 @@ use super::entry::{Entry, FLAG_BITS, INDEX_MAX, Shape, TAKE_BACK};
 const INDEX_BITS: u8 = 3;
 const _: () = assert!(1 << INDEX_BITS == INDEX_MAX);
 
-/// Which part of the table.
+/// A part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// Of the transaction under way.
+    /// Entries of the open transaction.
     Open,
-    /// Of those before it.
+    /// Entries of committed transactions.
     Committed,
 }
 
-/// One end of the table: hashed entries or ordered ones.
+/// One end of the table: that of hashed entries, or of ordered ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     code_bits: u8,
@@ -73,7 +74,7 @@ impl Side {
     }
 }
 
-/// Sorted entries; their memory is the caller's.
+/// The sorted entries. Their memory is the caller's.
 #[derive(Debug)]
 pub(crate) struct Memtable<'ram> {
     bytes: &'ram mut [u8],
@@ -92,22 +93,22 @@ impl<'ram> Memtable<'ram> {
         Self { bytes, sides, shapes: *shapes }
     }
 
-    /// Bytes of an entry of an index.
+    /// Bytes of an entry in this index.
     pub(crate) fn entry_size(&self, index: u8) -> usize {
         usize::from(self.sides[self.side_of(index)].entry_size)
     }
 
-    /// Entries of both segments.
+    /// Number of entries in both segments.
     pub(crate) fn len(&self) -> usize {
         self.sides.iter().map(|side| usize::from(side.committed + side.open)).sum()
     }
 
-    /// Bytes that are not taken.
+    /// Bytes that are free.
     pub(crate) fn free_size(&self) -> usize {
         self.bytes.len() - self.sides[0].size() - self.sides[1].size()
     }
 
-    /// Entries of a segment and index: the places of the first and of the one behind the last.
+    /// The places of an index's entries in a segment: of the first, and one behind the last.
     pub(crate) fn places(&self, segment: Segment, index: u8) -> (usize, usize) {
         let from = self.find(segment, &Entry { index, ..Entry::default() });
         let (_, end) = self.sides[self.side_of(index)].range(segment);
@@ -117,7 +118,8 @@ impl<'ram> Memtable<'ram> {
         (from, to)
     }
 
-    /// The first place of a segment whose entry does not come before `entry`, flags apart.
+    /// The first place in a segment whose entry does not come before `entry`. Flags are not
+    /// compared.
     pub(crate) fn find(&self, segment: Segment, entry: &Entry) -> usize {
         let at = self.side_of(entry.index);
         let side = &self.sides[at];
@@ -136,18 +138,18 @@ impl<'ram> Memtable<'ram> {
         low
     }
 
-    /// The entry at a place of an index's side.
+    /// The entry at a place, on the side of its index.
     pub(crate) fn entry(&self, index: u8, place: usize) -> Entry {
         let side = self.side_of(index);
         self.sides[side].entry(self.word(side, place))
     }
 
-    /// Whether an entry can be put.
+    /// Whether there is room for one more entry of an index.
     pub(crate) fn has_room(&self, index: u8) -> bool {
         self.free_size() >= self.entry_size(index)
     }
 
-    /// Put an entry into the open segment. `keeps_all`: entries that it replaces stay.
+    /// Put an entry into the open segment. With `keeps_all` the entries that it replaces stay.
     pub(crate) fn put(&mut self, entry: &Entry, keeps_all: bool) {
         assert!(self.shapes[usize::from(entry.index)].takes(entry), "an entry fits its index");
         assert!(self.has_room(entry.index), "a full table is flushed first");
@@ -160,17 +162,18 @@ impl<'ram> Memtable<'ram> {
         self.sides.iter_mut().for_each(|side| (side.open, side.committed) = (0, 0));
     }
 
-    /// Drop the open segment.
+    /// Remove the entries of the open transaction.
     pub(crate) fn roll_back(&mut self) {
         self.sides.iter_mut().for_each(|side| side.open = 0);
     }
 
-    /// Make the open segment committed.
+    /// Move the open entries to the committed ones. With `keeps_all` entries that they replace
+    /// stay.
     pub(crate) fn commit(&mut self, keeps_all: bool) {
         for at in 0..self.sides.len() {
             while self.sides[at].open > 0 {
                 let (_, end) = self.sides[at].range(Segment::Open);
-                // The oldest of a code comes last, so that the newest ends up in front.
+                // The oldest entry of a code is moved first, so that the newest ends up in front.
                 let word = self.word(at, end - 1);
                 self.sides[at].open -= 1;
                 self.insert(Segment::Committed, at, word, keeps_all);
@@ -178,7 +181,8 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// Rename the pointers of one page, `from`, to those of another; `shift` bits are the cell's.
+    /// Replace page `from` in all pointers by page `to`. The lower `shift` bits are those of the
+    /// cell.
     pub(crate) fn rename(&mut self, from: u32, to: u32, shift: u8) {
         for at in 0..self.sides.len() {
             for segment in [Segment::Committed, Segment::Open] {
@@ -187,7 +191,7 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// Take out the entries of a segment that `keep` refuses.
+    /// Remove the entries of a segment for which `keep` says no.
     pub(crate) fn retain(&mut self, segment: Segment, keep: impl Fn(&Entry) -> bool) {
         for at in 0..self.sides.len() {
             let (from, to) = self.sides[at].range(segment);
@@ -231,7 +235,7 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// Insert a word in front of those that it does not come behind; drop what it ends.
+    /// Insert an entry, as a number, at its place, and remove what it replaces or cancels.
     fn insert(&mut self, segment: Segment, at: usize, word: u128, keeps_all: bool) {
         let side = self.sides[at];
         let entry = side.entry(word);
@@ -256,8 +260,9 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// The older entry of the segment that `entry`, to be put at `place`, ends; and whether it
-    /// comes in its place. A take-back that meets its entry leaves nothing.
+    /// The place of the older entry that `entry`, which is to be put at `place`, replaces or
+    /// cancels; and whether `entry` is put there. A take-back and its entry cancel each other. None
+    /// where there is no such entry.
     fn ended(&self, segment: Segment, entry: &Entry, place: usize) -> Option<(usize, bool)> {
         let at = self.side_of(entry.index);
         let is_unique = self.shapes[usize::from(entry.index)].is_unique;
@@ -271,7 +276,7 @@ impl<'ram> Memtable<'ram> {
             let found = group.find(|(_, old)| old.pointer == entry.pointer);
             return found.filter(|(_, old)| !old.is(TAKE_BACK)).map(|(place, _)| (place, false));
         }
-        // Rows of several keys may begin in one cell: an entry with another meaning stays.
+        // Rows of several keys may begin in one cell, so an entry that differs in its flags stays.
         let is_same =
             |old: &Entry| old.pointer == entry.pointer && (!is_unique || old.flags == entry.flags);
         let is_replaced =
@@ -279,7 +284,7 @@ impl<'ram> Memtable<'ram> {
         group.find(|(_, old)| is_replaced(old)).map(|(place, _)| (place, true))
     }
 
-    /// Put `word` at `to`, in the place of the entry at `from` behind it.
+    /// Put `word` at `to`, over the entry at `from` behind it; those between move by one.
     fn shift(&mut self, at: usize, from: usize, to: usize, word: u128) {
         debug_assert!(to <= from, "what is replaced comes behind");
         for place in (to..from).rev() {

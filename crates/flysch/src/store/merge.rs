@@ -1,8 +1,9 @@
-//! Merging runs: the least entry of several inputs, without those that newer ones end.
+//! Merging runs: repeatedly the least entry of several inputs, without those that newer ones
+//! replace.
 //!
 //! Each input is read through a window of its own, which keeps its bytes from one call to the next.
-//! After a mount the windows are empty: the inputs are opened again at the code of the last entry
-//! that was given, and what comes before its place is passed over.
+//! After a mount the windows are empty. The inputs are then opened again at the code of the last
+//! entry that was written, and entries that come before it are passed over.
 
 use flysch_nand::Nand;
 
@@ -19,36 +20,36 @@ use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
 use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
-/// Inputs of a merge, at most.
+/// Greatest number of inputs of a merge.
 pub(crate) const INPUTS_MAX: usize = RECENTS_MAX + 3;
-/// The least window.
+/// Bytes of the smallest window.
 pub(crate) const WINDOW_MIN: usize = 40;
 const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);
 
-/// The place behind an entry of the output.
+/// Up to which entry the output of a merge has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) index: u8,
     pub(crate) code: u64,
-    /// The pointer of the entry.
+    /// The pointer of that entry.
     pub(crate) pointer: u32,
-    /// Entries of its code that were passed with it.
+    /// How many entries of its code were passed with it.
     pub(crate) given: u16,
 }
 
-/// What a cursor is about to do.
+/// What is to be done next with an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Find its first unit.
+    /// Find the first unit.
     #[default]
     Closed,
-    /// Read a unit's header.
+    /// Read the header of a unit.
     Unit,
     /// Decode the next entry.
     Next,
-    /// Its entry waits.
+    /// Wait: the entry is decoded, and is compared with those of other inputs.
     Ready,
-    /// It has no more.
+    /// Nothing: the input has no more entries.
     Done,
 }
 
@@ -57,25 +58,25 @@ pub(crate) struct Cursor {
     slot: u8,
     index: u8,
     stage: Stage,
-    /// The unit, and the one behind the section's last.
+    /// The present unit, and the one behind the section's last.
     unit: u32,
     end: u32,
     reader: UnitReader,
     /// Where the window begins in the buffer, and its size.
     at: u16,
     size: u16,
-    /// The bytes of the unit's payload that it holds.
+    /// From which byte of the unit's payload on the window holds it, and how many bytes.
     base: u16,
     len: u16,
     payload: u16,
 }
 
-/// The inputs of the merge under way, the newest first.
+/// The inputs of the merge under way, from the newest to the oldest.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
-    /// Whether the last page used nearly all reads that are allowed.
+    /// Whether the last page took nearly as many reads as are allowed.
     pub(crate) is_tight: bool,
-    /// The search of the input that is being opened.
+    /// The search for the first unit of an input that is being opened.
     seek: Option<Seek>,
     cursors: [Cursor; INPUTS_MAX],
     len: u8,
@@ -86,7 +87,7 @@ impl Inputs {
         Self { is_tight: false, seek: None, cursors: [Cursor::default(); INPUTS_MAX], len: 0 }
     }
 
-    /// Whether no input was named yet.
+    /// Whether no input was opened yet.
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -95,8 +96,8 @@ impl Inputs {
         (self.len, self.seek) = (0, None);
     }
 
-    /// Name the marked runs, the newest first, and share `size` bytes out among their windows: in
-    /// proportion to the roots of their lengths, which makes the reads fewest.
+    /// Take the marked runs as inputs, the newest first, and share `size` bytes out as their
+    /// windows, in proportion to the square roots of their lengths: that takes the fewest reads.
     pub(crate) fn open(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
         self.len = 0;
         let is_marked = |head: Head| head.is(IN_JOB);
@@ -134,7 +135,7 @@ impl Inputs {
         let mut at = 0;
         for cursor in cursors {
             let more = spare as u64 * weight(cursor) / all.max(1);
-            // Whole numbers of windows to a unit: a remainder would cost a read.
+            // A unit is a whole number of windows: a remainder would cost another read.
             let size = CELL_DATA.div_ceil(CELL_DATA.div_ceil(WINDOW_MIN + more as usize));
             (cursor.at, cursor.size) = (at as u16, size as u16);
             at += size;
@@ -152,21 +153,22 @@ pub(crate) struct Merge<'a, 'm, N> {
     pub(crate) windows: &'a mut [u8],
     pub(crate) group: &'a mut Group,
     pub(crate) drops: Drops,
-    /// The index that is merged; all of them where none is named.
+    /// The index that is merged; None for all of them.
     pub(crate) index: Option<u8>,
-    /// Distinct codes in 256 entries, of each index.
+    /// How many of 256 entries have different codes, for each index.
     pub(crate) distinct: &'a [u16; INDEX_MAX],
-    /// What was given before the inputs were opened.
+    /// The last entry written before the inputs were opened; None where there was none.
     pub(crate) resume: &'a mut Option<Position>,
-    /// The entry that was given last.
+    /// The last entry that was written.
     pub(crate) done: &'a mut Position,
     pub(crate) reads_max: u32,
-    /// The blocks of rows that there are.
+    /// Which blocks of rows there are: entries of others are dropped.
     pub(crate) blocks: RowBlocks,
 }
 
 impl<N: Nand> Merge<'_, '_, N> {
-    /// Give every input its next entry; false where no more reads are allowed.
+    /// Decode the next entry of every input; false where that would take more reads than are
+    /// allowed.
     #[inline(never)]
     fn ready(&mut self) -> Result<bool, StoreError> {
         for at in 0..usize::from(self.inputs.len) {
@@ -180,7 +182,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(true)
     }
 
-    /// Fill the windows that are half empty, so that the next page needs fewer reads.
+    /// Read on in windows that are half empty, so that the next page takes fewer reads.
     pub(crate) fn prefetch(&mut self) -> Result<(), StoreError> {
         for at in 0..usize::from(self.inputs.len) {
             let mut cursor = self.inputs.cursors[at];
@@ -198,7 +200,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(())
     }
 
-    /// Do the next step of an input. Cost: at most one read.
+    /// Do the next step with an input. Cost: at most one read.
     fn advance(&mut self, at: usize) -> Result<(), StoreError> {
         let mut cursor = self.inputs.cursors[at];
         match cursor.stage {
@@ -229,7 +231,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(())
     }
 
-    /// Find the unit in which the merge goes on.
+    /// Find the unit of an input in which the merge goes on.
     fn open(&mut self, cursor: &mut Cursor) -> Result<(), StoreError> {
         let run = &self.runs.run(usize::from(cursor.slot));
         let from = self.resume.filter(|from| from.index >= cursor.index);
@@ -251,7 +253,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(())
     }
 
-    /// Go to the section of the next index, if there is one and it is wanted.
+    /// Go on with the section of the next index, if there is one and it is merged.
     fn turn(&self, cursor: &mut Cursor) {
         let run = self.runs.run(usize::from(cursor.slot));
         let next = (cursor.index + 1..INDEX_MAX as u8)
@@ -282,7 +284,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(())
     }
 
-    /// Fill an input's window from byte `base` of its unit on. Cost: one read.
+    /// Fill an input's window with the bytes of its unit from byte `base` on. Cost: one read.
     fn load(&mut self, cursor: &mut Cursor, run: &Run, base: usize) -> Result<(), StoreError> {
         let payload = self.reading.unit(run, cursor.unit)?;
         let base = base.min(payload.len());
@@ -294,7 +296,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         Ok(())
     }
 
-    /// The input with the least entry, the newest of those that have it.
+    /// The input with the least entry. Of several with the same entry it is the newest.
     fn least(&self) -> Option<(usize, Entry)> {
         let cursors = self.inputs.cursors[..usize::from(self.inputs.len)].iter();
         let heads = cursors.enumerate().filter(|(_, cursor)| cursor.stage == Stage::Ready);
@@ -307,7 +309,7 @@ impl<N: Nand> Merge<'_, '_, N> {
         (entry.index, entry.code, if is_unique { 0 } else { entry.pointer })
     }
 
-    /// Whether the entry was given before the inputs were opened.
+    /// Whether the entry was already written when the inputs were opened.
     fn was_given(&self, entry: &Entry) -> bool {
         let is_unique = self.shapes[usize::from(entry.index)].is_unique;
         self.resume.is_some_and(|from| {
@@ -333,7 +335,8 @@ impl<N: Nand> Merge<'_, '_, N> {
         self.group.fate(entry, shape, self.drops, is_gone)
     }
 
-    /// Whether an entry and the older one that it takes back stand side by side: both may go.
+    /// Whether a take-back and the entry that it cancels are next to each other: both may be
+    /// dropped.
     fn is_pair(&self, at: usize, entry: &Entry) -> bool {
         let cursors = self.inputs.cursors[..usize::from(self.inputs.len)].iter();
         let mut older = cursors.skip(at + 1).filter(|cursor| cursor.stage == Stage::Ready);
@@ -404,10 +407,10 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
             all.least = all.least.min(section.least);
             all.greatest = all.greatest.max(section.greatest);
         }
-        // Where too many take-backs of a code come together, they stay.
+        // A code may have more take-backs than can be remembered: then they are kept.
         let shape = self.shapes[usize::from(index)];
         let may_stay = shape.is_unique && all.flags & TAKE_BACK != 0;
-        // Beside shared entries a tombstone stays.
+        // A tombstone is kept where shared entries of its code are.
         let drops_all = self.drops.is_bottom && !self.drops.keeps_all && !may_stay;
         let flags = if drops_all && all.flags & SHARED == 0 { 0 } else { all.flags };
         let distinct = all.distinct.clamp(1, all.entries.max(1));

@@ -5,14 +5,15 @@
 //!                      (a Bloom filter in RAM for each)
 //! ```
 //!
-//! Keys are not stored: an entry is a code and the position of a row, and the row has the last
-//! word. A hash's place in a run follows from the hash, so that a probe reads one unit of it.
+//! Keys are not stored: an entry is a code and the position of a row, and the row decides whether
+//! it has the key. The place of a hash in a run follows from the hash, so that a lookup reads one
+//! unit of a run.
 //!
-//! 1. Age falls from the last level to the memory table; a merge reads a contiguous stretch of
-//!    ages.
-//! 2. What the state on flash names stays readable until the next state is on flash.
-//! 3. The memory table and the Bloom filters are not part of the state: the first is put again from
-//!    rows, the others are learnt from the recent runs, a few reads at a time.
+//! 1. The last level has the oldest entries, the memory table the newest. A merge reads runs that
+//!    follow each other in age.
+//! 2. Runs that the state on flash names stay readable until the next state is on flash.
+//! 3. The memory table and the Bloom filters are not part of the state. After a mount the first is
+//!    filled from rows again, the others from the recent runs, a few reads at a time.
 
 mod bloom;
 mod bytes;
@@ -64,18 +65,18 @@ use self::run::{Head, LEARNT, OPEN, Run};
 use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
-/// Memory that a call borrows.
+/// Memory that the caller lends for one call.
 #[derive(Debug)]
 pub struct Lent<'a> {
-    /// Bytes of a page.
+    /// A buffer of the size of a page.
     pub page: &'a mut [u8],
-    /// Bytes of a cell.
+    /// A buffer of the size of a cell.
     pub cell: &'a mut [u8],
-    /// The commit that is next, for the pages' headers.
+    /// The number of the next commit, for the pages' headers.
     pub commit: u32,
 }
 
-/// What a call of [`Store::work`] did.
+/// What one call of [`Store::work`] took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Pages read from the array.
@@ -98,21 +99,21 @@ pub struct Store<'ram> {
     fence: Fence<'ram>,
     job: Option<Job>,
     put_off: PutOff,
-    /// Units of the large merge's output when it was taken up.
+    /// Units of the large merge's output when it was last continued.
     taken_up_at: u32,
     inputs: Inputs,
-    /// Distinct codes in 256 entries of each index, as the last merge found them.
+    /// How many of 256 entries have different codes, for each index, as its last merge found.
     distinct: [u16; INDEX_MAX],
-    /// Changes of the runs, and of the memory table.
+    /// Counts changes of the runs, and of the memory table.
     run_changes: u32,
     puts: u32,
-    /// Merges that ended and may have dropped tombstones.
+    /// Counts merges that ended and may have dropped tombstones.
     drops: u32,
-    /// The unit at which learning a run's Bloom filter goes on.
+    /// The next unit of the run whose Bloom filter is being filled.
     learning: u32,
-    /// Whether merges drop nothing: a snapshot is open.
+    /// Whether merges may drop nothing, because a snapshot is open.
     keeps_all: bool,
-    /// A bit for each index whose rows were ever replaced or moved.
+    /// A bit for each index, set once rows of it were replaced or moved.
     updated: u8,
 }
 
@@ -155,13 +156,13 @@ impl<'ram> Store<'ram> {
         &self.config
     }
 
-    /// Say whether merges and the memory table keep entries that newer ones end: while a snapshot
-    /// is open. A merge that has begun is not changed by it.
+    /// Say whether merges and the memory table keep entries that newer ones replace, as they must
+    /// while a snapshot is open. A merge that was begun goes on as before.
     pub const fn keep_all(&mut self, keeps_all: bool) {
         self.keeps_all = keeps_all;
     }
 
-    /// Say that rows of an index are replaced or moved from now on.
+    /// Say that rows of an index may be replaced or moved from now on.
     pub const fn set_updated(&mut self, index: u8) {
         self.updated |= 1 << index;
     }
@@ -171,7 +172,7 @@ impl<'ram> Store<'ram> {
         self.config.indexes[usize::from(index)].is_updated || self.updated >> index & 1 != 0
     }
 
-    /// Put an entry of the transaction under way. Cost: none.
+    /// Put an entry of the open transaction into the memory table. Cost: none.
     ///
     /// # Errors
     /// [`StoreError::MemtableFull`]: nothing was put.
@@ -193,21 +194,21 @@ impl<'ram> Store<'ram> {
         Ok(())
     }
 
-    /// Whether `count` entries of any index can be put.
+    /// Whether there is room for `count` entries, of whichever index.
     pub fn has_room(&self, count: usize) -> bool {
         let widest =
             (0..self.config.index_count).map(|index| self.memtable.entry_size(index)).max();
         self.memtable.free_size() >= count * widest.unwrap_or(0)
     }
 
-    /// Make the transaction's entries committed, open runs too. Cost: none.
+    /// Make the open transaction's entries and runs committed. Cost: none.
     pub fn commit(&mut self) {
         self.memtable.commit(self.keeps_all);
         self.runs.change(|head| head.marks &= !OPEN);
         self.puts = self.puts.wrapping_add(1);
     }
 
-    /// Drop the transaction's entries, open runs too. Cost: none.
+    /// Drop the open transaction's entries and runs. Cost: none.
     pub fn roll_back(&mut self) {
         self.memtable.roll_back();
         self.drop_runs(|head| head.is(OPEN));
@@ -215,8 +216,8 @@ impl<'ram> Store<'ram> {
         self.run_changes = self.run_changes.wrapping_add(1);
     }
 
-    /// Name the rows of page `from` by page `to` in the memory table: both are pointers without
-    /// the cell's bits. Cost: none.
+    /// Replace page `from` by page `to` in the pointers of the memory table. Both are pointers
+    /// without the bits of the cell. Cost: none.
     pub fn rename_page(&mut self, from: u32, to: u32) {
         self.memtable.rename(from, to, self.config.cell_bits());
         self.puts = self.puts.wrapping_add(1);
@@ -227,13 +228,13 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
-    /// Calls of [`Store::work`] that the next row has to make: none where nothing is due.
+    /// How often [`Store::work`] is to be called at the next insert; 0 where no work is due.
     pub fn slices_due(&self) -> u32 {
         u32::from(self.is_due())
     }
 
-    /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and
-    /// one program; one more for each that fails, up to four.
+    /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and one
+    /// program; one more program for each that fails, up to four.
     #[inline(never)]
     pub fn work<N: Nand>(
         &mut self,
@@ -251,8 +252,8 @@ impl<'ram> Store<'ram> {
         Ok(work)
     }
 
-    /// Whether a logical block of runs is in use: let go of the others, once this state is on
-    /// flash.
+    /// Whether a run, in the table or being written, has pages in a logical block. Other blocks of
+    /// runs may be let go, once this state is on flash.
     pub fn is_live(&self, space: Space, block: u32) -> bool {
         let numbers: Numbers = self.config.numbers;
         let touches = |run: &Run| run.touches(space, block, numbers);
@@ -261,18 +262,18 @@ impl<'ram> Store<'ram> {
             || self.put_off_run().is_some_and(|run| touches(&run))
     }
 
-    /// Entries in the memory table.
+    /// Number of entries in the memory table.
     pub fn held(&self) -> usize {
         self.memtable.len()
     }
 
-    /// Runs, and the pages they have.
+    /// Number of runs, and number of pages that they have.
     pub fn run_count(&self) -> (usize, u32) {
         (self.runs.slots().end, self.runs.iter().map(|run| run.pages()).sum())
     }
 
-    /// Pages that a merge of the index that has most would write, without those that the merge
-    /// under way or put off wrote already.
+    /// Pages that the largest merge of an index would still write. Those that the merge under way
+    /// or put off has already written are not counted.
     pub fn merge_size(&self) -> u32 {
         let mut pages = [0; INDEX_MAX];
         for run in self.runs.iter().filter(|run| !run.head.is_recent()) {

@@ -1,46 +1,49 @@
-//! How many units entries need, and how their gaps are coded.
+//! How many units a section needs, and with how many remainder bits its gaps are coded.
 
 use super::entry::Shape;
 use super::run::Section;
 use super::unit::{Coding, header_size};
 
-/// How full units of merged runs are planned, per cent: spills stay rare at 92, found by measuring.
+/// Per cent of a unit that merged runs are planned to fill. At 92 few units spill; found by
+/// measuring.
 const FILL_PERCENT: u64 = 92;
-/// A memory table fills its page nearly.
+/// Per cent of a unit that flushed runs are planned to fill: their entries are known exactly.
 const FLUSH_FILL_PERCENT: u64 = 97;
 
-/// Remainder bits of the first unit of keys, whose gaps nothing tells; the next one knows better.
+/// Remainder bits of the first unit of ordered codes, whose gaps are not known. Later units learn
+/// from it.
 const RICE_OF_KEYS: u8 = 32;
 
-/// What is to be written.
+/// What is known of a section before it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub(crate) entries: u32,
-    /// Codes that differ.
+    /// Number of different codes.
     pub(crate) distinct: u32,
     /// Flags that may occur.
     pub(crate) flags: u8,
-    /// Whether the numbers are exact, as those of the memory table are.
+    /// Whether these numbers are exact, as they are for the memory table.
     pub(crate) is_exact: bool,
-    /// No code lies outside of these.
+    /// Least and greatest code; none lies outside.
     pub(crate) least: u64,
     pub(crate) greatest: u64,
-    /// Whether codes that are keys lie about evenly between them.
+    /// Whether ordered codes lie about evenly between the least and the greatest.
     pub(crate) is_even: bool,
 }
 
 impl Estimate {
-    /// Whether codes repeat so much that a bit for each entry pays.
+    /// Whether so many entries repeat a code that a bit in each entry saves space.
     const fn has_dups(&self) -> bool {
         self.distinct as u64 * 20 < self.entries as u64 * 19
     }
 
-    /// Whether units cannot be found from the code: keys, or codes of many rows.
+    /// Whether the unit of a code does not follow from the code: codes lie unevenly, or have many
+    /// rows.
     pub(crate) const fn is_packed(&self, shape: Shape) -> bool {
         shape.is_ordered() && !self.is_even || self.entries as u64 > self.distinct as u64 * 4
     }
 
-    /// The codes that there may be, in units of 2^shift.
+    /// The number of possible codes, in units of 2^shift.
     fn space(&self, shape: Shape) -> (u64, u8) {
         if !shape.is_ordered() {
             return (1 << shape.code_bits, 0);
@@ -50,7 +53,7 @@ impl Estimate {
         ((width >> shift) + 1, shift)
     }
 
-    /// The coding of the first unit.
+    /// How the first unit is coded.
     pub(crate) fn coding(&self, shape: Shape) -> Coding {
         let distinct = u64::from(self.distinct.max(1));
         let rice = if self.is_packed(shape) && shape.is_ordered() {
@@ -63,7 +66,7 @@ impl Estimate {
         Coding { rice, delta: shape.pointer_bits / 2, flags: self.flags, has_dups }
     }
 
-    /// Units to plan with; 0 where units are packed. `cell` is the least payload of a cell.
+    /// Number of units to plan; 0 for a packed section. `cell` is the least payload of a cell.
     pub(crate) fn planned(&self, shape: Shape, cell: usize) -> u32 {
         if self.entries == 0 || self.is_packed(shape) {
             return 0;
@@ -73,7 +76,7 @@ impl Estimate {
         (self.bits(shape) * 100).div_ceil(room * fill).max(1) as u32
     }
 
-    /// Bits of all entries of a hashed section.
+    /// Bits that all entries of a hashed section take.
     fn bits(&self, shape: Shape) -> u64 {
         let Coding { rice, has_dups, .. } = self.coding(shape);
         let (entries, distinct) = (u64::from(self.entries), u64::from(self.distinct.max(1)));
@@ -89,8 +92,8 @@ impl Estimate {
     }
 }
 
-/// Whether ascending codes lie evenly enough for their unit to follow from them: none of eight
-/// equal parts has more than chance puts there.
+/// Whether ascending codes lie so evenly that their unit can follow from them: none of eight equal
+/// parts has more codes than chance puts there.
 pub(crate) fn are_even(codes: impl Iterator<Item = u64>, estimate: &Estimate) -> bool {
     let Estimate { least, greatest, .. } = *estimate;
     let bounds = Section { least, greatest, ..Section::default() };
@@ -102,8 +105,8 @@ pub(crate) fn are_even(codes: impl Iterator<Item = u64>, estimate: &Estimate) ->
     parts.iter().all(|count| *count <= most)
 }
 
-/// Whether all of these sections are even, and so are they together: nowhere do so many entries
-/// meet that they fill a part of a unit more than was planned.
+/// Whether these sections are even each, and together too: nowhere do so many entries come together
+/// that they overfill a unit.
 pub(crate) fn meet_evenly(
     sections: impl Iterator<Item = Section> + Clone,
     estimate: &Estimate,
@@ -112,7 +115,7 @@ pub(crate) fn meet_evenly(
     let shift = SPACE_BITS.saturating_sub(all.leading_zeros() as u8);
     let width = |from: u64, to: u64| ((to - from) >> shift) + 1;
     let all = (all >> shift) + 1;
-    // A few entries more do no harm wherever they are.
+    // A section with few entries does no harm wherever they lie.
     let many = sections.filter(|section| section.entries > estimate.entries / 64 + 2);
     many.clone().all(|section| {
         let there = many.clone().filter(|other| other.spans(section.least));
@@ -126,15 +129,16 @@ pub(crate) fn meet_evenly(
     })
 }
 
-/// Entries that may meet beyond those that were planned: half of what a unit holds.
+/// Greatest number of entries that may come together beyond the planned ones: half of what a unit
+/// holds.
 const EXCESS_MAX: u64 = 40;
-/// Parts of which the counts are compared.
+/// Parts of which the numbers of codes are compared.
 const PARTS: usize = 8;
 /// Leading zeros of a width that can be multiplied by a number of entries.
 const SPACE_BITS: u8 = 32;
 
-/// Remainder bits for numbers of which the binary logarithms sum up to `logs`: of geometric numbers
-/// the mean logarithm lies 0.83 below that of the mean, the best remainder 0.53 below.
+/// Remainder bits for numbers whose binary logarithms add up to `logs`. For geometric numbers the
+/// mean logarithm is 0.83 below the logarithm of the mean, and the best remainder 0.53 below it.
 pub(crate) const fn rice_of(logs: u32, count: u32) -> Option<u8> {
     if count < 4 {
         return None;

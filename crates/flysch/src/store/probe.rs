@@ -1,10 +1,11 @@
-//! Lookups of one code, resumable, borrowing nothing between calls.
+//! Lookups of one code. They can be continued in a later call, and borrow nothing between calls.
 //!
-//! Where a key has one row, a probe goes from source to source: the memory table, then the runs
-//! from the newest to the oldest; where nothing is ever replaced, the largest level first. If
-//! entries or runs changed between two calls it begins anew, and may give again what it gave: the
-//! first row of the key is the answer, whenever it is asked. Where a key has many rows, a probe is
-//! a [`Range`] of one code, which goes on behind the last pointer that it gave.
+//! In an index with one row for each key, a probe goes from source to source: the memory table,
+//! then the runs from the newest to the oldest. Where nothing is ever replaced it takes the largest
+//! level first. If entries or runs changed between two calls it begins anew, and may give entries
+//! again. That is allowed, for the first row of the key is the answer whenever it is asked. Where a
+//! key has many rows, a probe is a [`Range`] of one code, which goes on behind the last pointer
+//! that it gave.
 
 use flysch_nand::Nand;
 
@@ -20,12 +21,12 @@ use super::table::SOURCES_MAX;
 use super::{Store, StoreConfig};
 use crate::media::Media;
 
-/// Pointers that were taken back, remembered at a time.
+/// Pointers of take-backs that are remembered at a time.
 const BACKS_MAX: usize = 4;
-/// Entries that a probe of many rows holds.
+/// Entries that a probe of a code with many rows holds.
 const HELD_MAX: usize = 8;
 
-/// The source has no more.
+/// As a number of passed entries: the source has no more.
 const EXHAUSTED: u16 = u16::MAX;
 
 /// A lookup of one code.
@@ -33,9 +34,9 @@ const EXHAUSTED: u16 = u16::MAX;
 pub struct Probe {
     index: u8,
     code: u64,
-    /// The state of the store it goes through.
+    /// The counts of changes in the store for which the rest is valid; None before the first call.
     generation: Option<(u32, u32)>,
-    /// The source it is in, and how many entries of that one it has passed.
+    /// The present source, and how many of its entries were passed.
     source: u8,
     passed: u16,
     backs: [u32; BACKS_MAX],
@@ -43,11 +44,11 @@ pub struct Probe {
     many: Option<Range<[Held; HELD_MAX]>>,
 }
 
-/// Where entries are.
+/// A source of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Memory(Segment),
-    /// The place of a run in the table.
+    /// The run at this place of the table.
     Run(u8),
 }
 
@@ -58,7 +59,7 @@ impl Place {
 }
 
 impl Probe {
-    /// Look for the rows of a code.
+    /// A probe for the rows of a code.
     ///
     /// # Panics
     /// Where the store has no such index.
@@ -77,9 +78,10 @@ impl Probe {
         }
     }
 
-    /// The next entry: of one-row keys the newest first, of others by pointer. `cell` is lent to
-    /// read into. Cost: one read for each level, and one for each recent run whose Bloom filter
-    /// says so; in a run of keys or of codes with many rows up to three.
+    /// The next entry; None behind the last. In a unique index the newest comes first, in others
+    /// entries come by pointer. `cell` is lent as a buffer. Cost: one read for each level, and for
+    /// each recent run whose Bloom filter does not rule the code out; up to three in a run of
+    /// ordered codes or of codes with many rows.
     #[inline(never)]
     pub fn next<N: Nand>(
         &mut self,
@@ -131,7 +133,7 @@ impl Probe {
         entry.filter(|entry| entry.code == self.code)
     }
 
-    /// The next entry of a run.
+    /// The next entry of the code in a run.
     fn in_run<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -183,7 +185,7 @@ impl Probe {
         Ok(self.finish(found))
     }
 
-    /// Note that the run has no more entries of the code than the one found.
+    /// Note that the run has no entry of the code behind the one found.
     const fn finish(&mut self, found: Option<Entry>) -> Option<Entry> {
         self.passed = EXHAUSTED;
         found
@@ -191,8 +193,7 @@ impl Probe {
 }
 
 impl Store<'_> {
-    /// The places where entries of an index are, the newest first: what is open, then what is
-    /// committed.
+    /// The sources of an index, from the newest to the oldest: open ones, then committed ones.
     pub(crate) fn order<'o>(
         &self,
         index: u8,
@@ -220,8 +221,8 @@ impl Store<'_> {
         &mut order[..len]
     }
 
-    /// The `number`-th place where entries of an index are, in the order of lookups: the newest
-    /// first; where rows are never replaced the largest run first.
+    /// The `number`-th source of an index in the order of lookups: the newest first, or the largest
+    /// run first where rows are never replaced. None behind the last.
     pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
         let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
         let order = self.order(index, &mut order);
@@ -234,7 +235,7 @@ impl Store<'_> {
         order.get(usize::from(number)).copied()
     }
 
-    /// Whether a run may hold a code, as far as RAM knows.
+    /// Whether a run may hold a code, by its bounds and its Bloom filter. Nothing is read.
     pub(crate) fn may_hold(&self, slot: usize, run: &Run, index: u8, code: u64) -> bool {
         let is_denied =
             || run.head.is(LEARNT) && !self.blooms.may_hold(self.filter(slot), index, code);

@@ -1,11 +1,11 @@
-//! A large merge that is put off while a small one makes room for new runs.
+//! Putting off a large merge while small ones make room for new runs.
 //!
-//! A large merge may take as long as hundreds of flushes. What is flushed meanwhile is merged by
-//! small merges in between, so that no insert has to wait for the large one. The job that is put
-//! off is kept as the state in a log record has it.
+//! A large merge may take as long as hundreds of flushes. Runs that are flushed meanwhile are
+//! merged by small merges in between, so that no insert has to wait for the large one. The job that
+//! is put off is kept in the form that it has in a log record.
 //!
-//! 1. Only a large merge is put off, and one at a time.
-//! 2. The state knows of the large merge alone: a small one begins anew after a mount.
+//! 1. Only a large merge is put off, and only one at a time.
+//! 2. The state holds the large merge alone. A small merge begins anew after a mount.
 
 use super::Store;
 use super::bytes::{Parser, Writer};
@@ -14,15 +14,15 @@ use super::job::{Due, Job};
 use super::merge::INPUTS_MAX;
 use super::run::{Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, RECENT, Run};
 
-/// Bytes of a job, at most.
+/// Greatest number of bytes of an encoded job.
 pub(crate) const JOB_SIZE: usize = 224;
-/// Entries of a recent run that a small merge writes, at most.
+/// Greatest number of entries of a recent run that a small merge writes.
 const ENTRIES_MAX: u32 = 30_000;
 
-/// Pages that a large merge writes before it is put off again.
+/// Pages that a large merge writes before it may be put off again.
 const TURN_PAGES: u32 = 4;
 
-/// The job that is put off.
+/// The encoded job that is put off.
 #[derive(Clone, Debug)]
 pub(crate) struct PutOff {
     bytes: [u8; JOB_SIZE],
@@ -34,7 +34,7 @@ impl PutOff {
         Self { bytes: [0; JOB_SIZE], len: 0 }
     }
 
-    /// What the state has of it; nothing where there is none.
+    /// The bytes of the job; none where no job is put off.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -49,7 +49,7 @@ impl PutOff {
 }
 
 impl Store<'_> {
-    /// The small merge that has to come before the large one under way.
+    /// Whether a small merge has to run before the large one goes on.
     pub(crate) fn is_small_due(&self) -> bool {
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;
         let recents = || self.runs.recents().filter(|(_, head)| is_free(head.marks));
@@ -60,8 +60,8 @@ impl Store<'_> {
         fresh >= usize::from(self.config.fan) || is_crowded && (fresh > 1 || count > 2)
     }
 
-    /// Where the runs begin that a small merge takes: the newest ones without any of these marks,
-    /// as many as one run may hold.
+    /// The place of the first run that a small merge takes. It takes the newest runs without any of
+    /// these marks, as many as fit one run.
     #[inline(never)]
     fn small_from(&self, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
@@ -76,15 +76,15 @@ impl Store<'_> {
         from
     }
 
-    /// Whether a job may be put off: where there is little room for runs, or it has come on since
-    /// it was put off before, so that both merges get their turn.
+    /// Whether a job may be put off: it must have written enough since it was continued, so that
+    /// both merges get their turn, unless the table of runs is nearly full.
     pub(crate) fn may_put_off(&self, job: &Job) -> bool {
         let turn = TURN_PAGES * self.config.layout.cells;
         self.runs.room() <= 2 || job.out.run.units >= self.taken_up_at + turn
     }
 
-    /// Marks of runs that a small merge leaves alone: those of other merges, and as long as there
-    /// are others those that one has written.
+    /// Marks of runs that a small merge does not take: inputs of other merges and, as long as it
+    /// has others, outputs of small merges.
     pub(crate) fn left_alone(&self) -> u8 {
         let is_fresh = |marks: u8| marks & (OPEN | MERGED | IN_ROUND) == 0;
         let fresh = self.runs.recents().filter(|(_, head)| is_fresh(head.marks)).count();
@@ -107,7 +107,7 @@ impl Store<'_> {
         self.inputs.clear();
     }
 
-    /// Go on with the job that was put off.
+    /// Continue the job that was put off.
     #[inline(never)]
     pub(crate) fn take_up(&mut self) {
         self.job = self.parse_put_off();
@@ -127,7 +127,7 @@ impl Store<'_> {
         self.limits().parse_job(*kind, &mut Parser { bytes })
     }
 
-    /// What the job that was put off has written.
+    /// The output of the job that was put off, as far as it was written; None where there is none.
     #[inline(never)]
     pub(crate) fn put_off_run(&self) -> Option<Run> {
         self.parse_put_off().map(|job| job.out.run)
@@ -152,7 +152,7 @@ impl Store<'_> {
         self.begin(None, drops, head);
     }
 
-    /// What is to be begun or gone on with, while a large merge is put off.
+    /// The job to begin or continue while a large merge is put off; None where there is none.
     pub(crate) fn due_before(&self) -> Option<Due> {
         self.put_off.is_some().then(|| if self.is_small_due() { Due::Small } else { Due::PutOff })
     }

@@ -1,17 +1,20 @@
-//! Cursors over the entries of an index between two codes, either way, borrowing nothing.
+//! Cursors over the entries of an index between two codes, ascending or descending. They borrow
+//! nothing between calls.
 //!
-//! A cursor knows of each source, which is a segment of the memory table or a run, a key below
-//! which the source has nothing left to give: its *next* key. An entry that is held is given once
-//! no source's next key is below it. Else the source with the least next key is read, a unit of it,
-//! and what it has is held; of too many entries the greatest are given up, and their sources' next
-//! keys fall to them. So a source that comes later in the order is not read before it is its turn.
+//! The *sources* of a cursor are the segments of the memory table and the runs. For each source the
+//! cursor knows its *next* key, below which the source has nothing left to give. The cursor holds
+//! some entries, and gives one once no source's next key is below it. Else it reads a unit of the
+//! source with the least next key, and holds what is there. Where that is too much, it forgets the
+//! greatest entries, and sets the next keys of their sources back to them. So a source that comes
+//! late in the order is not read before its turn.
 //!
-//! 1. The cursor's place is the last code and pointer given; it holds whatever happens to the runs.
-//!    What is known of sources is known only while the runs stay as they are.
-//! 2. Of a one-row key the newest sole entry is given, tombstones too, and all shared ones. A
-//!    snapshot asks a [`Probe`](super::Probe) for older ones.
-//! 3. Sources are numbered by age, the newest first: runs of the transaction under way come before
-//!    what is committed, in RAM or not.
+//! 1. The place of a cursor is the last code and pointer that it gave, which stay valid whatever
+//!    happens to the runs. What it knows of its sources is valid only while the runs stay as they
+//!    are.
+//! 2. In a unique index a cursor gives the newest entry of each code that is not shared, be it a
+//!    tombstone's, and all shared ones. For older ones a snapshot asks a [`Probe`](super::Probe).
+//! 3. Sources are numbered from the newest to the oldest. Those of the open transaction come before
+//!    committed ones.
 
 use flysch_nand::Nand;
 
@@ -26,28 +29,30 @@ use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use crate::media::Media;
 
-/// Code and pointer in the direction of the cursor: both are inverted where it descends.
+/// Code and pointer, as the cursor orders them: both are inverted where it descends.
 type Key = (u64, u32);
 
-/// The source has nothing left.
+/// The next key of a source that has nothing left.
 const NONE: Key = (u64::MAX, u32::MAX);
-/// The greatest key that is not `NONE`: a source with this one may still have an entry of each.
+/// The greatest key that is not `NONE`. A source with this next key may still have entries of the
+/// greatest code.
 const LAST: Key = (u64::MAX, u32::MAX - 1);
-/// The unit is not known.
+/// The number of a source's unit while that is not known.
 const NO_UNIT: u32 = u32::MAX;
 
-/// What a cursor knows of its sources.
+/// What a cursor knows about its sources.
 #[derive(Clone, Debug)]
 struct Sources {
-    /// Segments of the memory table, and runs.
+    /// Number of sources: segments of the memory table, and runs.
     count: u8,
     places: [Place; SOURCES_MAX],
     next_codes: [u64; SOURCES_MAX],
     next_pointers: [u32; SOURCES_MAX],
-    /// The unit that was read last, and a bit for each source that has nothing left on it.
+    /// For each source the unit that was read last, and a bit, set where that unit has nothing
+    /// left.
     units: [u32; SOURCES_MAX],
     spent: u32,
-    /// A bit for each source whose unit goes on with a code of the unit before it.
+    /// A bit for each source, set where its unit goes on with a code that began on an earlier one.
     straddles: u32,
 }
 
@@ -69,17 +74,17 @@ impl Sources {
         self.count += 1;
     }
 
-    /// Note whether a source has nothing left on the unit that was read last.
+    /// Note whether the unit of a source has nothing left.
     const fn spend(&mut self, source: usize, is_spent: bool) {
         self.spent = self.spent & !(1 << source) | (is_spent as u32) << source;
     }
 
-    /// Note whether the unit of a source goes on with a code of the unit before it.
+    /// Note whether the unit of a source goes on with a code that began on an earlier one.
     const fn straddle(&mut self, source: usize, does: bool) {
         self.straddles = self.straddles & !(1 << source) | (does as u32) << source;
     }
 
-    /// Forget the unit of a source: it is looked for again.
+    /// Forget the unit of a source: it has to be looked up again.
     const fn forget(&mut self, source: usize) {
         self.units[source] = NO_UNIT;
         self.spend(source, false);
@@ -93,7 +98,7 @@ impl Sources {
     }
 }
 
-/// An entry that a cursor holds: its key, its flags, and the source that it came from.
+/// An entry that a cursor holds: its key, its flags, and its source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     code: u64,
@@ -108,34 +113,34 @@ impl Held {
     }
 }
 
-/// A cursor over entries, and the entries that it holds, in the order in which they are given. How
-/// many it has room for is known where one is made, and nowhere else: the code is there once.
+/// A cursor over entries, with the entries that it holds in the order in which they are given. The
+/// number of those is a parameter only where a cursor is made, so that the code exists once.
 #[derive(Clone, Debug)]
 pub struct Range<H: ?Sized = [Held; HELD]> {
     index: u8,
     descends: bool,
-    /// The least and the greatest code, inverted where the cursor descends.
+    /// The least and the greatest code that are given, inverted where the cursor descends.
     from: u64,
     to: u64,
-    /// The key given last.
+    /// The key of the entry given last; None before the first.
     last: Option<Key>,
     len: u8,
     sources: Sources,
-    /// The runs and the entries of the memory table for which the sources are known.
+    /// The counts of changes in the store for which the sources are known; None where they are not.
     known: Option<(u32, u32)>,
     held: H,
 }
 
-/// Entries that a cursor holds, as a rule.
+/// How many entries a cursor holds as a rule.
 const HELD: usize = 40;
 
 impl<const ROOM: usize> Range<[Held; ROOM]> {
-    /// Go through the entries of codes `from..=to`, ascending.
+    /// A cursor over the entries of codes `from..=to`, ascending.
     pub const fn new(index: u8, from: u64, to: u64) -> Self {
         Self::between(index, (from, to), false)
     }
 
-    /// Go through the entries of codes `from..=to`, descending from `to`.
+    /// A cursor over the entries of codes `from..=to`, descending from `to`.
     pub const fn descending(index: u8, from: u64, to: u64) -> Self {
         Self::between(index, (from, to), true)
     }
@@ -163,9 +168,9 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         }
     }
 
-    /// The next entry. `cell` is lent to read into. Cost: none while entries are held that come
-    /// before all others; else a read of each run whose turn it is, and two more for each where the
-    /// runs changed.
+    /// The next entry; None behind the last. `cell` is lent as a buffer. Cost: none while an entry
+    /// is held that comes before all others; else a read of each run whose turn it is, and two more
+    /// for each where the runs changed.
     pub fn next<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -187,7 +192,8 @@ impl Range<[Held]> {
         self.survey(store);
         loop {
             let (source, next) = self.sources.least();
-            // What is held may have the greatest key of all, by which `NONE` goes too.
+            // An entry that is held may have the greatest key there is: it is given where all
+            // sources are at `NONE`.
             let first = self.held().first().filter(|first| next == NONE || first.key() < next);
             if let Some(first) = first.copied() {
                 self.remove(0);
@@ -217,9 +223,9 @@ impl Range<[Held]> {
         if self.descends { (!entry.code, !entry.pointer) } else { (entry.code, entry.pointer) }
     }
 
-    /// Where the cursor goes on. A row may have been replaced: what is held is forgotten, but for
-    /// the rest of the code of a one-row key that was given last. That code was read in all
-    /// sources, unless it has more entries than can be held.
+    /// The key at which the cursor goes on. Entries that are held are forgotten, as their rows may
+    /// have been replaced. Only the rest of the code that was given last stays, in a unique index:
+    /// that code was read in all sources, unless it has more entries than can be held.
     fn start(&mut self, is_unique: bool) -> Key {
         let kept = self.last.map_or(0, |(code, _)| {
             self.held().iter().take_while(|held| held.code == code).count() as u8
@@ -235,7 +241,7 @@ impl Range<[Held]> {
         next((code, u32::MAX))
     }
 
-    /// Find out what the sources are, unless that is known.
+    /// Find out which sources there are, unless that is known.
     fn survey(&mut self, store: &Store<'_>) {
         let known = Some((store.run_changes, store.puts));
         if self.known == known {
@@ -260,7 +266,7 @@ impl Range<[Held]> {
         }
     }
 
-    /// A key below which a run has nothing; none where it has nothing at all.
+    /// The key below which a run has nothing; None where it has no entry of the index at all.
     fn first_of(&self, store: &Store<'_>, slot: usize) -> Option<Key> {
         let run = &store.runs.run(slot);
         let section = run.section(self.index);
@@ -297,7 +303,8 @@ impl Range<[Held]> {
         }
     }
 
-    /// Hold the entries of a unit that come next in a run; of more units where one has none.
+    /// Read the next unit of a run and hold its entries. Where the unit has none that are wanted,
+    /// further units are read.
     #[inline(never)]
     fn read_run<N: Nand>(
         &mut self,
@@ -332,8 +339,8 @@ impl Range<[Held]> {
             let (first, edge) = self.read_unit(store, &run, (source, after), reading)?;
             let given_up = self.sources.next(source);
             goes_on = (goes_on || is_turned) && first == Some(after.0);
-            // Entries of a code that goes on were given up: they may be on any of its units. The
-            // least of all of them are held, and the code is looked for again.
+            // The entries that were forgotten are of a code that goes on, so they may lie on any of
+            // its units. The least ones are held, and the code is looked up again.
             let goes_further = edge != NONE && given_up.0 == edge.0 && given_up > edge;
             is_cut |= goes_further || goes_on && given_up.0 == after.0;
             self.sources.straddle(source, goes_on);
@@ -342,7 +349,7 @@ impl Range<[Held]> {
                 return Ok(());
             }
             if !is_cut {
-                // What was given up is still on this unit.
+                // The entries that were forgotten are still on this unit.
                 if edge == NONE || given_up <= edge {
                     return Ok(());
                 }
@@ -355,8 +362,8 @@ impl Range<[Held]> {
         }
     }
 
-    /// Hold the entries of one unit from the key `after` on. Gives the code that comes first on it,
-    /// and the key at which the next unit goes on.
+    /// Hold the entries of a unit from key `after` on. Returns the first code on it, and the key at
+    /// which the next unit goes on.
     fn read_unit<N: Nand>(
         &mut self,
         store: &Store<'_>,
@@ -375,8 +382,8 @@ impl Range<[Held]> {
             let entry = reader.entry(self.index);
             let key = self.key(&entry);
             ends = (ends.0.or(Some(key)), Some(key));
-            // A code's newest entries come first in a run. Units are read from the last one on
-            // where the cursor descends.
+            // In a run the newest entry of a code comes first. A descending cursor reads the units
+            // of a code from the last to the first.
             let is_newer = self.descends && sole != Some(key.0);
             sole = if entry.is_sole() { Some(key.0) } else { sole };
             if key >= after && key.0 <= self.to {
@@ -386,7 +393,7 @@ impl Range<[Held]> {
         let is_last = if self.descends {
             unit == section.start
         } else {
-            // A unit of a plan that does not spill says nothing of other codes.
+            // A planned unit that does not spill tells nothing about other units' codes.
             let has_one_code = section.planned == 0 || self.from == self.to;
             let count = section.units - u32::from(section.is_fenced);
             unit + 1 == section.start + count || has_one_code && !header.spills
@@ -402,7 +409,7 @@ impl Range<[Held]> {
         Ok((first.map(|(code, _)| code), edge))
     }
 
-    /// The unit of a run in which a key is to be looked for.
+    /// The unit of a run in which a key has to be looked for.
     fn seek<N: Nand>(
         &self,
         store: &Store<'_>,
@@ -417,8 +424,8 @@ impl Range<[Held]> {
         Ok(seek.unit())
     }
 
-    /// Hold an entry, unless a newer one that is held ends it. `is_newer`: than what was read of
-    /// its source before.
+    /// Hold an entry, unless a newer one that replaces it is held. `is_newer` says that it is newer
+    /// than those that were read from its source before.
     fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
         let key = self.key(entry);
         if is_unique && entry.is_sole() {
@@ -437,7 +444,8 @@ impl Range<[Held]> {
         let new = Held { code: key.0, pointer: key.1, flags: entry.flags, origin: source as u8 };
         let same = self.held[..usize::from(self.len)].get_mut(at);
         if let Some(same) = same.filter(|same| same.key() == key) {
-            // A sole row and a shared one begin in one cell: what ends the first leaves the other.
+            // A shared entry and one that is not may name the same cell: neither replaces the
+            // other.
             let shared = (same.flags | entry.flags) & SHARED;
             if usize::from(same.origin) > source {
                 *same = new;
@@ -461,8 +469,9 @@ impl Range<[Held]> {
         self.len += 1;
     }
 
-    /// Give up the greatest of what is held and of an entry that is to come to place `at`; whether
-    /// the entry stays. Its source goes on there.
+    /// Make room for an entry that is to come to place `at`: forget the greatest of the held
+    /// entries and of this one. Returns whether this one may stay. The source of the forgotten one
+    /// goes on there.
     fn give_up(&mut self, at: usize, key: Key, source: usize, is_unique: bool) -> bool {
         let last = self.held.len() - 1;
         let stays = at <= last;
@@ -472,13 +481,13 @@ impl Range<[Held]> {
         } else {
             (key, source)
         };
-        // Which of a code's sole entries is the newest is seen in all of them, unless the code has
-        // more than can be held.
+        // Which of the entries of a code is the newest is known only once all of them were read. So
+        // the whole code is read again, unless it has more entries than can be held.
         let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key).min(LAST);
         self.sources.set_next(source, next);
         if self.sources.straddles >> source & 1 == 1 {
-            // The entry may lie on the unit before.
+            // The forgotten entry may lie on the unit before.
             self.sources.forget(source);
         }
         self.sources.spend(source, false);
@@ -496,7 +505,7 @@ impl Range<[Held]> {
     }
 }
 
-/// The key behind a key.
+/// The next greater key.
 const fn next((code, pointer): Key) -> Key {
     match (code, pointer) {
         NONE => NONE,

@@ -1,4 +1,4 @@
-//! Reading units of runs, each with one array read that is counted.
+//! Reading units of runs. Each takes one read of the chip, which is counted.
 
 use flysch_nand::Nand;
 
@@ -8,15 +8,15 @@ use super::run::Run;
 use super::unit::{Header, Malformed, UnitReader};
 use crate::media::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Media, MediaError, Page};
 
-/// What every read of a run needs.
+/// What each read of a run needs.
 #[derive(Debug)]
 pub(crate) struct Reading<'a, 'm, N> {
     pub(crate) media: &'a mut Media<'m, N>,
-    /// Bytes of a cell.
+    /// A buffer of the size of a cell.
     pub(crate) cell: &'a mut [u8],
-    /// Array reads so far.
+    /// Reads of the chip so far.
     pub(crate) reads: u32,
-    /// The cell that was read last.
+    /// The page and the cell that the buffer holds; None where it holds neither.
     held: Option<(Page, usize)>,
 }
 
@@ -26,7 +26,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         Self { media, cell, reads: 0, held: None }
     }
 
-    /// The payload of a unit. Cost: one read, none where it was the last one read.
+    /// The payload of a unit. Cost: one read, or none where the buffer holds it.
     pub(crate) fn unit(&mut self, run: &Run, unit: u32) -> Result<&[u8], StoreError> {
         let cells = self.media.layout().cells;
         let numbers = self.media.numbers();
@@ -43,7 +43,8 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         Ok(&self.cell[from..CELL_DATA])
     }
 
-    /// The header and a reader of a unit, whose payload [`Reading::payload`] gives. Cost: one read.
+    /// The header of a unit, and a reader of its entries, for which [`Reading::payload`] gives the
+    /// bytes. Cost: one read.
     pub(crate) fn open(
         &mut self,
         run: &Run,
@@ -61,7 +62,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         &self.cell[from..CELL_DATA]
     }
 
-    /// Step a reader through the unit that was read last.
+    /// Go on by one entry in the unit that was read last.
     pub(crate) fn step(
         &self,
         reader: &mut UnitReader,
@@ -73,7 +74,7 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         stepped.map_err(|Malformed| self.malformed(run, unit))
     }
 
-    /// The error for a unit that makes no sense.
+    /// The error for a unit whose content is not valid.
     pub(crate) fn malformed(&self, run: &Run, unit: u32) -> StoreError {
         let place = run.place(unit, self.media.layout().cells, self.media.numbers());
         let none = Page { space: run.head.space(), number: 0 };

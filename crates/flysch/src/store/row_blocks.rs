@@ -1,32 +1,32 @@
-//! The blocks of rows that there are, as a merge asks for them: once for each entry.
+//! Which blocks of rows there are. A merge asks for each entry, so the answer has to be quick.
 //!
-//! 1. A block that is there is never told to be gone. Of those that are gone some are not told,
-//!    where a device has more numbers than bits.
+//! 1. A block that exists is never said to be gone. One that is gone may be said to exist, where
+//!    the device has more block numbers than there are bits here.
 
 use flysch_nand::Nand;
 
 use super::StoreConfig;
 use crate::media::{Media, Use};
 
-/// Numbers that are told apart, of all spaces of rows together.
+/// Number of block numbers that have a bit of their own, of all row spaces together.
 const NUMBERS: usize = 4096;
 
-/// A bit for each number of the spaces of rows.
+/// A bit for each block number of the row spaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowBlocks {
     bits: [u32; NUMBERS / 32],
-    /// Bits of a pointer that are those of its space.
+    /// Bits of a pointer that tell the space.
     space_bits: u8,
-    /// Bits of a pointer below the number of the page, the space's included.
+    /// Bits of a pointer that stand below the number of the page.
     shift: u8,
     pages_per_block: u32,
-    /// Whether entries name rows of this device at all.
+    /// Whether pointers are positions of rows on this device.
     is_known: bool,
 }
 
 impl RowBlocks {
-    /// The blocks of rows in the table. Where it has none, all of them count as there: a store that
-    /// stands alone has pointers of its caller's.
+    /// Take the blocks of rows from the block table. Where it has none, all blocks count as
+    /// existing, for the pointers of a store that stands alone are its caller's.
     pub(crate) fn of<N: Nand>(media: &Media<'_, N>, config: &StoreConfig) -> Self {
         let (space_bits, pages_per_block) =
             (config.layout.space_bits, config.numbers.pages_per_block);
@@ -43,7 +43,7 @@ impl RowBlocks {
         blocks
     }
 
-    /// Whether the block that a pointer names may be there.
+    /// Whether the block that a pointer names may exist. False is certain.
     pub(crate) const fn hold(&self, pointer: u32) -> bool {
         let spaces = (1 << self.space_bits) - 1;
         let stream = (pointer >> (self.shift - self.space_bits) & spaces) as usize;
@@ -51,7 +51,7 @@ impl RowBlocks {
         !self.is_known || self.bits[at / 32] >> (at % 32) & 1 != 0
     }
 
-    /// The bit of a block: those of a space stand together.
+    /// The number of a block's bit. Bits of one space stand together.
     const fn place(&self, stream: usize, number: u32) -> usize {
         let each = NUMBERS >> self.space_bits;
         stream * each + number as usize % each

@@ -1,38 +1,40 @@
-//! Runs: what RAM and the state know of each.
+//! Runs: what RAM and the state of a record hold about each of them.
 //!
-//! A run is a sequence of units; the page of unit `n` is the `n / cells`-th of its extents. A
-//! *level* run holds one index. A *recent* run holds a section of each index, one after the other.
+//! A run is a sequence of units. A page takes one in each of its cells, and the pages lie in a few
+//! pieces, its *extents*. A *level* run holds one index. A *recent* run holds a section of each
+//! index, one behind the other.
 //!
-//! 1. A section that was planned has the entries of a code in the unit that its place between the
-//!    section's least and greatest code says, or in one behind it, with every unit between them
-//!    full. A section with no plan is packed.
-//! 2. No entry of a run lies outside of its sections' bounds, or of the run's pointers.
+//! 1. In a planned section the place of a code, between the least and the greatest one, tells a
+//!    unit. The entries of the code begin there, or in a later unit, if all units between are full.
+//!    A section without a plan is packed.
+//! 2. All entries of a run lie within the bounds of its sections, and have pointers within the
+//!    run's.
 
 use super::entry::{INDEX_MAX, Shape};
 use super::fence::ends_group;
 use crate::media::{Numbers, Page, Space};
 
-/// Pieces of a run, at most: void spans and other runs come between.
+/// Greatest number of extents of a run. Void pages and pages of other runs may lie between them.
 pub(crate) const EXTENTS_MAX: usize = 4;
-/// The level of recent runs.
+/// The level number of recent runs, which belong to no level.
 pub(crate) const RECENT: u8 = 0xFF;
 
-/// It holds entries of the transaction under way.
+/// Mark: the run holds entries of the open transaction.
 pub(crate) const OPEN: u8 = 1;
-/// It belongs to the round of merges under way.
+/// Mark: the run is an input of the present round of merges.
 pub(crate) const IN_ROUND: u8 = 2;
-/// The merge under way reads it.
+/// Mark: the merge under way reads the run.
 pub(crate) const IN_JOB: u8 = 4;
-/// Its Bloom filter is complete.
+/// Mark: the run's Bloom filter is complete.
 pub(crate) const LEARNT: u8 = 8;
-/// A small merge has written it.
+/// Mark: a small merge wrote the run.
 pub(crate) const MERGED: u8 = 16;
-/// The merge that was put off reads it.
+/// Mark: the merge that is put off reads the run.
 pub(crate) const PUT_OFF: u8 = 64;
-/// Fences lie among its units.
+/// Mark: fences lie among the run's units.
 pub(crate) const FENCED: u8 = 32;
 
-/// Pages that follow each other.
+/// Consecutive pages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) first: u32,
@@ -43,23 +45,23 @@ pub(crate) struct Extent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) entries: u32,
-    /// Units it was planned with; 0 where it is packed.
+    /// Number of units it was planned with; 0 for a packed section.
     pub(crate) planned: u32,
     pub(crate) units: u32,
-    /// Its first unit in the run.
+    /// The unit of the run in which it begins.
     pub(crate) start: u32,
-    /// No code lies outside of these.
+    /// Least and greatest code; none lies outside.
     pub(crate) least: u64,
     pub(crate) greatest: u64,
-    /// Whether its codes are keys that lie about evenly between them, packed or not.
+    /// Whether its codes lie about evenly between these, so that the merge of it may be planned.
     pub(crate) is_even: bool,
     /// Whether fences lie among its units.
     pub(crate) is_fenced: bool,
 }
 
 impl Section {
-    /// The place of a code between the least and the greatest, in `count` equal parts. It ascends
-    /// with the code, whatever is rounded off.
+    /// In which of `count` equal parts between the least and the greatest code a code lies.
+    /// Rounding never makes the part of a greater code smaller.
     pub(crate) fn part(&self, code: u64, count: u32, shape: Shape) -> u32 {
         let greatest = self.greatest.min(shape.code_max());
         let width = greatest.saturating_sub(self.least);
@@ -75,25 +77,26 @@ impl Section {
         self.part(code, self.planned, shape)
     }
 
-    /// Whether a cell holds no entries, but says what the units hold.
+    /// Whether the cell of this number is a fence and no unit.
     pub(crate) const fn is_fence(&self, unit: u32, shape: Shape) -> bool {
         self.is_fenced && (ends_group(unit, shape) || unit + 1 == self.units)
     }
 
-    /// Whether a code may be here.
+    /// Whether a code lies within the bounds of the section.
     pub(crate) const fn spans(&self, code: u64) -> bool {
         self.least <= code && code <= self.greatest
     }
 }
 
-/// What is asked of a run most often.
+/// The facts about a run that are asked most often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Its level; [`RECENT`] for recent runs.
+    /// Its level, 0 being the highest; [`RECENT`] for a recent run.
     pub(crate) level: u8,
-    /// The index of a level; a bit for each index that a recent run still serves.
+    /// For a level run, the number of its index. For a recent run, a bit for each index whose
+    /// entries are not in a level yet.
     pub(crate) indexes: u8,
-    /// [`OPEN`], [`IN_ROUND`], [`IN_JOB`], [`LEARNT`], [`MERGED`].
+    /// A set of [`OPEN`], [`IN_ROUND`], [`IN_JOB`], [`LEARNT`], [`MERGED`] and the other marks.
     pub(crate) marks: u8,
     /// Flags that occur in its entries.
     pub(crate) flags: u8,
@@ -110,12 +113,12 @@ impl Head {
         self.marks & marks == marks
     }
 
-    /// Whether a lookup in `index` has to look here.
+    /// Whether a lookup in `index` has to read this run.
     pub(crate) const fn serves(self, index: u8) -> bool {
         if self.is_recent() { self.indexes >> index & 1 == 1 } else { self.indexes == index }
     }
 
-    /// The space it lies in.
+    /// The space in which its pages lie.
     pub(crate) const fn space(self) -> Space {
         if self.is_recent() { Space::Young } else { Space::Old }
     }
@@ -124,20 +127,21 @@ impl Head {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) head: Head,
-    /// Pieces in use.
+    /// Number of extents.
     extent_count: u8,
     extents: [Extent; EXTENTS_MAX],
     pub(crate) units: u32,
     pub(crate) entries: u32,
-    /// Codes that differ.
+    /// Number of different codes.
     pub(crate) distinct: u32,
-    /// The least and the greatest pointer.
+    /// The least and the greatest pointer of its entries.
     pub(crate) pointers: (u32, u32),
-    /// A bit for each index whose section is even.
+    /// A bit for each index, set where codes of its section lie evenly.
     pub(crate) evens: u8,
-    /// Of a recent run: entries, plan and units of each section. Of a level: the plan.
+    /// For a recent run the entries, the plan and the units of each section; for a level run the
+    /// plan.
     detail: [u32; INDEX_MAX],
-    /// The least and the greatest code of each section; those of a level come first.
+    /// The least and the greatest code of each section. A level run has one section.
     bounds: [(u64, u64); INDEX_MAX],
 }
 
@@ -190,8 +194,8 @@ impl Run {
         Section { entries, planned, units, start, least, greatest, is_even, is_fenced }
     }
 
-    /// Note a section of a recent run, or the plan of a level; false where it is larger than one
-    /// can be.
+    /// Take over a section of a recent run, or the plan of a level run; false where a number is
+    /// larger than the encoding allows.
     pub(crate) fn set_section(&mut self, index: u8, section: &Section) -> bool {
         let Section { entries, planned, units, least, greatest, .. } = *section;
         debug_assert!(least <= greatest, "the least code is not above the greatest");
@@ -207,22 +211,22 @@ impl Run {
         entries <= 0xFFFF && planned <= 0xFF && units <= 0xFF
     }
 
-    /// Take a pointer into account.
+    /// Widen the range of pointers so that it has this one.
     pub(crate) fn note_pointer(&mut self, pointer: u32) {
         self.pointers = (self.pointers.0.min(pointer), self.pointers.1.max(pointer));
     }
 
-    /// The pieces of the run.
+    /// The extents of the run.
     pub(crate) fn extents(&self) -> &[Extent] {
         &self.extents[..usize::from(self.extent_count)]
     }
 
-    /// Pages of the run.
+    /// Number of pages.
     pub(crate) fn pages(&self) -> u32 {
         self.extents().iter().map(|extent| extent.count).sum()
     }
 
-    /// Add a page; false where the run has too many pieces.
+    /// Add a page; false where it would need one extent too many.
     pub(crate) fn add_page(&mut self, page: u32, numbers: Numbers) -> bool {
         let count = usize::from(self.extent_count);
         if let Some(last) = self.extents[..count].last_mut()
@@ -234,7 +238,7 @@ impl Run {
         self.add_extent(Extent { first: page, count: 1 })
     }
 
-    /// Add a piece; false where the run has too many.
+    /// Add an extent; false where the run has the most already.
     pub(crate) fn add_extent(&mut self, extent: Extent) -> bool {
         debug_assert!(extent.count > 0, "a piece has a page");
         let count = usize::from(self.extent_count);
@@ -247,7 +251,7 @@ impl Run {
         true
     }
 
-    /// The page of a unit, and the cell within it.
+    /// The page of a unit and the cell on that page; None behind the end of the run.
     pub(crate) fn place(&self, unit: u32, cells: u32, numbers: Numbers) -> Option<(Page, usize)> {
         debug_assert!(cells > 0, "a page has cells");
         let mut left = unit / cells;
@@ -262,7 +266,7 @@ impl Run {
         None
     }
 
-    /// Whether a block holds a page of the run.
+    /// Whether pages of the run lie in a block.
     pub(crate) fn touches(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         space == self.head.space()
             && self.extents().iter().any(|extent| {

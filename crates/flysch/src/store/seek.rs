@@ -1,9 +1,10 @@
-//! Finding the unit of a section in which a code begins, a read at a time.
+//! Finding the unit of a section in which a code begins. Each step takes one read, so that a merge
+//! can pause between two.
 //!
-//! The answer is the first unit that ends with the code or a greater one. A guess is read first:
-//! where a section was planned the code says it, else the least and the greatest code of the
-//! section do. Then leaps that double, then halves. Where there are fences, one of them says the
-//! unit.
+//! The unit looked for is the first one that ends with the code or with a greater one. A first
+//! guess follows from the plan of the section, or else from its least and greatest code. From there
+//! the search leaps on, each leap twice as far, and then halves the distance. Where a section has
+//! fences, one of them tells the unit.
 
 use flysch_nand::Nand;
 
@@ -13,25 +14,25 @@ use super::fence::{self, Found, fence_of, group_of, group_start};
 use super::read::Reading;
 use super::run::Run;
 
-/// A search under way.
+/// The state of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seek {
     code: u64,
     index: u8,
-    /// The unit is one of these; or the group of units, as long as fences are looked at.
+    /// The range in which the unit lies; a range of groups, as long as fences are read.
     low: u32,
     high: u32,
     next: u32,
-    /// How far the next leap goes; 0 where the unit lies between two that were read.
+    /// How many units the next leap passes; 0 once the unit lies between two that were read.
     leap: u32,
     by_fences: bool,
 }
 
-/// Units of a fenced section that are found without its fence.
+/// A fenced section of at most so many units is searched without its fence.
 const FEW: u32 = 3;
 
 impl Seek {
-    /// Look for `code` in the section of `index`.
+    /// A search for `code` in the section of `index`.
     pub(crate) fn new(run: &Run, index: u8, code: u64, shape: Shape) -> Self {
         let section = run.section(index);
         let by_fences = section.is_fenced && section.units > FEW;
@@ -52,12 +53,12 @@ impl Seek {
         Self { code, index, low, high, next: unit, leap: 1, by_fences }
     }
 
-    /// The unit, once it was found.
+    /// The unit that was found.
     pub(crate) const fn unit(&self) -> u32 {
         self.low
     }
 
-    /// Look at one more unit; whether the search is over. Cost: at most one read.
+    /// Read one more unit; true once the search is over. Cost: at most one read.
     pub(crate) fn step<N: Nand>(
         &mut self,
         reading: &mut Reading<'_, '_, N>,
@@ -89,7 +90,7 @@ impl Seek {
         if !is_behind && begins_here {
             (self.low, self.high) = (unit, unit);
         } else if is_behind {
-            // The last unit does not spill, unless the run lies.
+            // The last unit does not spill, unless the run is damaged.
             let is_fence = section.is_fence(unit + 1, shape);
             self.low = (unit + 1 + u32::from(is_fence)).min(self.high);
         } else {
@@ -99,7 +100,7 @@ impl Seek {
         Ok(self.low == self.high)
     }
 
-    /// Look at the fence of one more group. Cost: one read.
+    /// Read the fence of one more group. Cost: one read.
     fn step_group<N: Nand>(
         &mut self,
         reading: &mut Reading<'_, '_, N>,
@@ -115,7 +116,7 @@ impl Seek {
         let start = group_start(group, shape);
         match found.ok_or_else(|| reading.malformed(run, unit))? {
             Found::Unit(at) => return Ok(self.end(start + at)),
-            // What is behind the groups before it is known not to be behind this one.
+            // The code lies before this group, and behind the groups before it: so between the two.
             Found::Before if group == self.low => return Ok(self.end(start.saturating_sub(2))),
             Found::Before => (self.high, self.next) = (group - 1, group - 1),
             Found::Behind | Found::Ahead if group == self.high => {
@@ -136,7 +137,8 @@ impl Seek {
         true
     }
 
-    /// Where to look next: on in the same direction, twice as far; once it turns, between.
+    /// Where to read next: further in the same direction, twice as far; once the direction turns,
+    /// in the middle.
     const fn go_on(&mut self, unit: u32, is_behind: bool) {
         if self.leap == 0 {
             return;

@@ -1,7 +1,8 @@
-//! A store alone on a chip, without rows and without a log: to measure it and to test it.
+//! An index store alone on a chip, without rows and without a log. It is for measurements and
+//! tests.
 //!
-//! Its state is not written to flash: a mount is played by [`Solo::remount`], which carries the
-//! state over and nothing else.
+//! Its state is not written to flash. [`Solo::remount`] plays a mount: it carries over the state
+//! and nothing else.
 
 use flysch_nand::Nand;
 
@@ -12,7 +13,7 @@ use super::range::{Held, Range};
 use super::{Lent, Store, StoreConfig, Work};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Media, MediaError, Partition, Space};
 
-/// A store with the chip it lies on.
+/// An index store and the chip on which it lies.
 #[derive(Debug)]
 pub struct Solo<'ram, N> {
     media: Media<'ram, N>,
@@ -24,7 +25,8 @@ pub struct Solo<'ram, N> {
 }
 
 impl<'ram, N: Nand> Solo<'ram, N> {
-    /// Bytes of RAM, the store's fields apart: a page, a cell, the block table, the store's own.
+    /// Bytes of RAM that [`Solo::new`] needs: a page, a cell, the block table and the memory of the
+    /// store.
     pub const fn carved(config: &StoreConfig, partition: Partition) -> usize {
         let frames = config.layout.page_size() + CELL_SIZE;
         frames + partition.count as usize * ENTRY_SIZE + config.carved()
@@ -58,7 +60,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.nand_mut()
     }
 
-    /// Put an entry and commit it; flush where the memory table is full, else do the slice of work
+    /// Put an entry and commit it. Flush where the memory table is full, else do the slice of work
     /// that is due.
     pub fn insert(&mut self, entry: &Entry) -> Result<Work, StoreError> {
         let is_full = !self.store.has_room(1);
@@ -71,7 +73,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         if is_idle { self.work() } else { Ok(Work::default()) }
     }
 
-    /// Flush the memory table, once there is room for a run.
+    /// Flush the memory table, after merges have made room for a run.
     pub fn flush(&mut self) -> Result<u32, StoreError> {
         loop {
             let mut lent = Lent { page: self.page, cell: self.cell, commit: 0 };
@@ -104,12 +106,12 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         Ok(())
     }
 
-    /// The next entry of a lookup.
+    /// The next entry of a probe; None behind the last.
     pub fn next(&mut self, probe: &mut Probe) -> Result<Option<Entry>, StoreError> {
         probe.next(&self.store, &mut self.media, self.cell)
     }
 
-    /// The next entry of a range.
+    /// The next entry of a range; None behind the last.
     pub fn next_of<const ROOM: usize>(
         &mut self,
         range: &mut Range<[Held; ROOM]>,
@@ -117,14 +119,14 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         range.next(&self.store, &mut self.media, self.cell)
     }
 
-    /// Carry the state over to a store that knows nothing else. `state` is lent to hold it.
+    /// Play a mount: carry the state over to an empty store. `state` is lent as a buffer.
     pub fn remount(&mut self, state: &mut [u8]) -> Result<usize, StateError> {
         let len = self.store.emit_state(state);
         self.store.load_state(&state[..len])?;
         Ok(len)
     }
 
-    /// Erase a block ahead of its use.
+    /// Erase a block before it is needed.
     pub fn prepare(&mut self) -> Result<(), MediaError> {
         self.media.prepare()
     }
@@ -134,7 +136,7 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         self.media.partition().count - self.media.free_count()
     }
 
-    /// Let go of what no run touches. With no log, what RAM says is what counts.
+    /// Free the blocks in which no run has pages. Without a log the state in RAM decides that.
     fn let_go(&mut self) {
         let numbers = self.media.numbers();
         let head = |space: Space| self.media.head(space);

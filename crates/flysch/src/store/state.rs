@@ -1,4 +1,4 @@
-//! The state of the store in a log record: the runs and the merge under way.
+//! The state of the store in a log record: all runs, and the merge under way.
 //!
 //! ```text
 //! 1 | runs | (marks | body) … | job | distinct, one byte for each index
@@ -10,7 +10,7 @@
 //! The body of a run is that of the [table](super::table). Kinds, counts of runs, marks, drops,
 //! codings and indexes are bytes, numbers are varints.
 //!
-//! 1. Every number is checked against the geometry and the configuration before it is believed.
+//! 1. Every number is checked against the geometry and the configuration before it is used.
 
 use super::bytes::{Parser, Writer};
 use super::entry::{INDEX_MAX, Shape};
@@ -27,22 +27,22 @@ use crate::row::varint::VARINT_MAX;
 
 /// The version of this format.
 const VERSION: u8 = 1;
-/// Entries of a unit, at most: no entry is coded in less than two bits.
+/// Greatest number of entries of a unit: each takes two bits at least.
 const UNIT_ENTRIES_MAX: u64 = 2048;
-/// Bytes of a job besides its run, at most: nine bytes, numbers of five bytes and two of 64 bits,
-/// and a least and a greatest key.
+/// Greatest number of bytes of a job without its run: nine bytes, numbers of five bytes and two of
+/// 64 bits, and a least and a greatest key.
 const JOB_REST: usize = 9 + 6 * 5 + 2 * VARINT_MAX + BOUNDS_SIZE;
-/// The marks that the state keeps.
+/// The marks of a run that are written to the state.
 const KEPT: u8 = IN_ROUND | IN_JOB | MERGED | FENCED;
 
-/// What numbers are checked against.
+/// What numbers of a state are checked against.
 pub(crate) struct Limits<'a> {
     config: &'a StoreConfig,
     shapes: &'a [Shape; INDEX_MAX],
 }
 
 impl Limits<'_> {
-    /// Read a run and check its numbers.
+    /// Read a run and check its numbers; None where one is impossible.
     fn parse(&self, bytes: &mut Parser<'_>) -> Option<Run> {
         let run = self.config.form().parse(bytes)?;
         let numbers = &self.config.numbers;
@@ -56,7 +56,7 @@ impl Limits<'_> {
         (in_space && in_units && in_runs && is_sane).then_some(run)
     }
 
-    /// Whether there is a level such as the run's, and it may have such a plan.
+    /// Whether the run's index has such a level, and may have such a plan.
     fn has_level(&self, run: &Run) -> bool {
         let head = run.head;
         if head.is_recent() {
@@ -149,14 +149,14 @@ impl Store<'_> {
         Limits { config: &self.config, shapes: &self.shapes }
     }
 
-    /// Bytes of the longest state: that of a full table, in which the runs are longer by three
-    /// bytes each than here, and a job.
+    /// Bytes of the longest state. It has as many runs as fit the table of runs, where each takes
+    /// three bytes more than in the state, and a job.
     pub const fn state_size_max(config: &StoreConfig) -> usize {
         let runs = run_count(config) * (FRONT - 1);
         2 + config.table_size - runs + recent_size(config) + JOB_REST + config.index_count as usize
     }
 
-    /// Write what a log record must hold. Says how many bytes it took.
+    /// Write the state for a log record; returns the number of bytes.
     ///
     /// # Panics
     /// Where `out` is shorter than the state: [`Store::state_size_max`] is enough.
@@ -183,7 +183,7 @@ impl Store<'_> {
         out.at
     }
 
-    /// Take over what a log record held, in the place of all runs and of the memory table.
+    /// Replace all runs and the memory table by the state from a log record.
     ///
     /// # Errors
     /// Where a number cannot be; the store is empty then.
@@ -244,7 +244,7 @@ impl Store<'_> {
         if bytes.bytes.is_empty() { Ok(()) } else { Err(StateError::Length) }
     }
 
-    /// Whether a run may follow those that are listed.
+    /// Whether a run may follow those that were read so far.
     fn is_in_order(&self, run: &Run) -> bool {
         let head = run.head;
         let is_new = head.is_recent() || self.runs.level(head.indexes, head.level).is_none();
@@ -252,7 +252,7 @@ impl Store<'_> {
         is_new && is_behind && run.entries > 0 && self.runs.room() > 0
     }
 
-    /// Whether the marked runs are what a job merges.
+    /// Whether the marked runs are what a job can have as inputs.
     fn has_inputs(&self, job: &Job) -> bool {
         let inputs = || self.runs.heads().map(|(_, head)| head).filter(|head| head.is(IN_JOB));
         let level = job.out.run.head.level;

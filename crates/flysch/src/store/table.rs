@@ -1,4 +1,4 @@
-//! The table of runs: what RAM knows of each, in as few bytes as that takes.
+//! The table of runs: what RAM holds about each run, in as few bytes as possible.
 //!
 //! ```text
 //! run      length | marks | Bloom filter 2 | body
@@ -11,10 +11,10 @@
 //!                                      of a recent run, one for each index; codes if they are keys
 //! ```
 //!
-//! Marks, levels, plans and units of sections are bytes, the Bloom filter's size is a u16, the
-//! numbers are varints. The body is what the state in a log record has, too.
+//! Marks, levels, plans and units of sections are bytes, the size of the Bloom filter is a u16,
+//! other numbers are varints. The body is the same in the state of a log record.
 //!
-//! 1. Levels come first, in any order; recent runs follow, the oldest first.
+//! 1. Level runs come first, in any order. Recent runs follow, the oldest first.
 
 use super::bytes::{Parser, Writer};
 use super::config::StoreConfig;
@@ -23,22 +23,22 @@ use super::run::{EXTENTS_MAX, Extent, Head, Run, Section};
 use crate::bytes::array;
 use crate::row::varint;
 
-/// Recent runs that exist at a time, at most.
+/// Greatest number of recent runs that exist at a time.
 pub(crate) const RECENTS_MAX: usize = 12;
-/// Levels of an index, at most.
+/// Greatest number of levels of an index.
 pub(crate) const LEVELS_MAX: usize = 4;
-/// Places where an index may have entries: segments of the memory table, recent runs, levels.
+/// Greatest number of sources of an index: segments of the memory table, recent runs, levels.
 pub(crate) const SOURCES_MAX: usize = 2 + RECENTS_MAX + LEVELS_MAX;
 /// Bytes in front of the body.
 pub(crate) const FRONT: usize = 4;
-/// Bytes of a run, at most.
+/// Greatest number of bytes of a run in the table.
 const RECORD_MAX: usize = 255;
 
-/// What the form of a run depends on.
+/// The facts on which the encoding of a run depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) index_count: u8,
-    /// The indexes whose codes are keys, a bit each.
+    /// A bit for each index, set where its codes are ordered keys.
     pub(crate) keys: u8,
 }
 
@@ -81,7 +81,8 @@ impl Form {
         }
     }
 
-    /// Read the body of a run; none where it cannot be one. Addresses are not checked.
+    /// Read the body of a run; None where the bytes cannot be one. Whether its pages exist is not
+    /// checked.
     pub(crate) fn parse(self, bytes: &mut Parser<'_>) -> Option<Run> {
         let (level, indexes, counts) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
         let mut run = Run::empty(Head { level, indexes, flags: counts >> 4, ..Head::default() });
@@ -98,7 +99,7 @@ impl Form {
         if run.head.is_recent() {
             self.parse_sections(&mut run, bytes)?;
             run.evens = evens;
-            // What a level holds by now is not served any more.
+            // A recent run does not serve an index any more whose entries went to a level.
             let is_served = indexes & !run.head.indexes == 0;
             run.head.indexes = indexes;
             return is_served.then_some(run);
@@ -140,8 +141,8 @@ impl Form {
         Some(Section { least, greatest, ..section })
     }
 
-    /// Bytes of the longest run of an address space of `page_count` pages, sections and bounds
-    /// apart.
+    /// Greatest number of bytes of a run in a space of `page_count` pages, without its sections and
+    /// bounds.
     const fn front_size(page_count: u32, pointer_bits: u8) -> usize {
         let page = varint::len(page_count as u64);
         let pointer = varint::len(1 << pointer_bits);
@@ -149,44 +150,45 @@ impl Form {
     }
 }
 
-/// Bytes of a number of entries or units, at most.
+/// Bytes that a number of entries or units takes at most.
 const COUNT_SIZE: usize = 4;
-/// Bytes of a least and a greatest key, at most: both together have 64 bits and a carry.
+/// Greatest number of bytes of a least and a greatest key: both together have 64 bits and a carry.
 pub(crate) const BOUNDS_SIZE: usize = 19;
 
-/// Bytes of all levels, however long they are.
+/// Greatest number of bytes of all level runs.
 const fn levels_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.key_level_count() as usize;
     config.level_count() as usize * (front + COUNT_SIZE) + keys * BOUNDS_SIZE
 }
 
-/// Bytes of the longest recent run.
+/// Greatest number of bytes of a recent run.
 pub(crate) const fn recent_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.form().keys.count_ones() as usize;
     front + config.index_count as usize * 5 + keys * BOUNDS_SIZE
 }
 
-/// Runs of a table in which all are as long as they become.
+/// Number of runs that fit the table if all are as long as they can be.
 pub(crate) const fn run_count(config: &StoreConfig) -> usize {
     let recents = (config.table_size - levels_size(config)) / recent_size(config);
     config.level_count() as usize + recents
 }
 
-/// Bytes of a table that has room for all levels and `recents` recent runs, however long they are.
+/// Bytes of a table with room for all levels and `recents` recent runs, even if all are as long as
+/// they can be.
 pub(crate) const fn table_size(config: &StoreConfig, recents: usize) -> usize {
     levels_size(config) + recents * recent_size(config)
 }
 
-/// The table; its memory is the caller's.
+/// The table of runs. Its memory is the caller's.
 #[derive(Debug)]
 pub(crate) struct Runs<'ram> {
     bytes: &'ram mut [u8],
     form: Form,
     used: u16,
     len: u8,
-    /// Bytes of the longest recent run, and of all levels.
+    /// Greatest number of bytes of a recent run; below, of all level runs.
     longest: u8,
     reserved: u16,
 }
@@ -204,12 +206,13 @@ impl<'ram> Runs<'ram> {
         (self.used, self.len) = (0, 0);
     }
 
-    /// The places of the runs.
+    /// The places of the runs in the table.
     pub(crate) const fn slots(&self) -> core::ops::Range<usize> {
         0..self.len as usize
     }
 
-    /// Recent runs that can still be listed, however long they are and the levels become.
+    /// Recent runs that certainly still fit, even if they and the levels become as long as they
+    /// can.
     pub(crate) fn room(&self) -> usize {
         let recents = self.recents().map(|(slot, _)| usize::from(self.bytes[self.offset(slot)]));
         let (count, size) = recents.fold((0, 0), |(count, all), size| (count + 1, all + size));
@@ -223,7 +226,7 @@ impl<'ram> Runs<'ram> {
         (0..slot).fold(0, |at, _| at + usize::from(self.bytes[at]))
     }
 
-    /// The front of a run.
+    /// The head of a run.
     pub(crate) fn head(&self, slot: usize) -> Head {
         self.head_at(self.offset(slot))
     }
@@ -239,7 +242,7 @@ impl<'ram> Runs<'ram> {
         }
     }
 
-    /// The fronts of all runs with their places, in the order of the table.
+    /// The heads of all runs with their places, in the order of the table.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, Head)> + Clone + '_ {
         let mut at = 0;
         self.slots().map(move |slot| {
@@ -249,7 +252,7 @@ impl<'ram> Runs<'ram> {
         })
     }
 
-    /// The fronts of the recent runs, the oldest first.
+    /// The heads and places of the recent runs, the oldest first.
     pub(crate) fn recents(&self) -> impl Iterator<Item = (usize, Head)> + '_ {
         self.heads().filter(|(_, head)| head.is_recent())
     }
@@ -268,19 +271,19 @@ impl<'ram> Runs<'ram> {
         self.slots().map(|slot| self.run(slot))
     }
 
-    /// The body of a run, as the state has it.
+    /// The body of a run, encoded as in the state.
     pub(crate) fn body(&self, slot: usize) -> &[u8] {
         let at = self.offset(slot);
         &self.bytes[at + FRONT..at + usize::from(self.bytes[at])]
     }
 
-    /// The run of a level.
+    /// The place of the run that is a level of an index; None where the level is empty.
     pub(crate) fn level(&self, index: u8, level: u8) -> Option<usize> {
         let is_wanted = |head: Head| head.level == level && head.indexes == index;
         self.heads().find(|(_, head)| is_wanted(*head)).map(|(slot, _)| slot)
     }
 
-    /// Change what the front of a run says: all but its level.
+    /// Change the head of a run. Its level stays.
     pub(crate) fn set_head(&mut self, slot: usize, head: Head) {
         let at = self.offset(slot);
         debug_assert!(self.bytes[at + 4] == head.level, "a run keeps its level");
@@ -290,7 +293,7 @@ impl<'ram> Runs<'ram> {
         self.bytes[at + 5] = head.indexes;
     }
 
-    /// Change the fronts of runs.
+    /// Change the heads of all runs.
     pub(crate) fn change(&mut self, change: impl Fn(&mut Head)) {
         for slot in self.slots() {
             let mut head = self.head(slot);
@@ -299,12 +302,12 @@ impl<'ram> Runs<'ram> {
         }
     }
 
-    /// Put a run at a place of the table.
+    /// Insert a run at a place of the table.
     pub(crate) fn insert(&mut self, slot: usize, run: &Run) {
         let at = self.offset(slot);
         let used = usize::from(self.used);
         assert!(used + FRONT < self.bytes.len(), "merges end before the table is full");
-        // The run is written behind the others, then turned to its place.
+        // The run is written behind the others, then rotated to its place.
         debug_assert!(slot <= usize::from(self.len), "runs follow each other");
         debug_assert!(run.entries > 0 && run.units > 0, "what is listed holds something");
         let mut out = Writer::new(&mut self.bytes[used..]);

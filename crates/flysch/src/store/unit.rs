@@ -1,44 +1,44 @@
-//! Units: the payload of one cell, the part of a run that one probe reads.
+//! Units: the payload of one cell. It is the part of a run that a lookup reads.
 //!
 //! ```text
 //! 0          2              3                     4
 //! | count 2  | rice 6, dups | flags 3, delta 5    | first code 4 or 8 | entries … | zeros |
 //! ```
 //!
-//! The upper bit of `count` says that the unit spills: an entry that belongs here did not fit and
-//! is in a later unit. An entry is
+//! The upper bit of `count` says that the unit *spills*: an entry that belongs here did not fit,
+//! and is in a later unit. An entry is
 //!
 //! ```text
 //! [same code 1, if `dups`] | gap | pointer | one bit for each flag of the unit
 //! ```
 //!
-//! 1. A gap is Rice-coded with `rice` bits of remainder. [`QUOTIENT_MAX`] zeros in front stand for
-//!    a whole code instead, so that no gap closes a unit.
-//! 2. Under the same code, where pointers ascend, the pointer is a Rice-coded distance with `delta`
-//!    bits of remainder; the same escape stands for a whole pointer.
-//! 3. First codes ascend: an empty unit has the last code before it.
+//! 1. A gap, the distance to the code before, is Rice-coded with `rice` bits of remainder.
+//!    [`QUOTIENT_MAX`] zeros stand for a whole code instead, so that every gap can be written.
+//! 2. Where codes have many rows, a pointer with the same code as the entry before is a distance,
+//!    Rice-coded with `delta` bits of remainder. As many zeros stand for a whole pointer instead.
+//! 3. First codes ascend from unit to unit: an empty unit has the last code before it.
 
 use super::entry::{Entry, FLAG_BITS, Shape};
 use crate::bytes::array;
 use crate::media::CELL_DATA;
 
-/// Bytes that always hold a whole entry, wherever its first bit lies in the first of them.
+/// Bytes that hold any entry as a whole, at whichever bit of the first byte it begins.
 pub(crate) const ENTRY_SIZE_MAX: usize = 24;
-/// Zeros that announce a number in full.
+/// Zeros after which a number stands in full.
 const QUOTIENT_MAX: u32 = 20;
 const SPILLS: u16 = 1 << 15;
 const DUPS: u8 = 1 << 7;
 
-/// How a unit is coded, besides the shape of its index.
+/// How the entries of a unit are coded. The rest follows from the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coding {
-    /// Remainder bits of a gap.
+    /// Remainder bits of a gap between codes.
     pub(crate) rice: u8,
-    /// Remainder bits of a distance of pointers.
+    /// Remainder bits of a distance between pointers.
     pub(crate) delta: u8,
-    /// Flags that occur.
+    /// Flags that occur: each entry has a bit for each of them.
     pub(crate) flags: u8,
-    /// Whether codes repeat.
+    /// Whether codes repeat, so that each entry has a bit for that.
     pub(crate) has_dups: bool,
 }
 
@@ -57,7 +57,7 @@ pub(crate) const fn header_size(shape: Shape) -> usize {
 }
 
 impl Header {
-    /// Read the header; none where it makes no sense.
+    /// Read the header; None where its numbers are impossible.
     pub(crate) fn parse(unit: &[u8], shape: Shape) -> Option<Self> {
         let count = u16::from_le_bytes(array(&unit[..2]));
         let coding = Coding {
@@ -86,7 +86,7 @@ impl Header {
     }
 }
 
-/// A unit being filled; its bytes are zero at first.
+/// A unit that is being filled. Its bytes are zero at first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitWriter {
     header: Header,
@@ -101,7 +101,7 @@ impl UnitWriter {
         Self { header, bit: header_size(shape) * 8, last }
     }
 
-    /// Add an entry that is not below the last one; refuse it where it does not fit.
+    /// Append an entry, which must not come before the last one; false where it does not fit.
     pub(crate) fn push(&mut self, unit: &mut [u8], shape: Shape, entry: &Entry) -> bool {
         let Coding { rice, delta, flags, has_dups } = self.header.coding;
         debug_assert!(entry.flags & !flags == 0, "flags were announced");
@@ -141,7 +141,7 @@ impl UnitWriter {
         true
     }
 
-    /// Finish the unit's header. `floor` is the last code before the unit.
+    /// Write the unit's header. `floor` is the last code before the unit.
     pub(crate) fn close(mut self, unit: &mut [u8], shape: Shape, spills: bool, floor: u64) {
         self.header.spills = spills;
         if self.header.count == 0 {
@@ -152,7 +152,7 @@ impl UnitWriter {
     }
 }
 
-/// The flags of a mask, one by one.
+/// The flags of a set, one by one.
 fn each(mask: u8) -> impl Iterator<Item = u8> {
     (0..FLAG_BITS).map(|bit| 1 << bit).filter(move |flag| mask & flag != 0)
 }
@@ -164,7 +164,7 @@ fn erase_from(unit: &mut [u8], bit: usize) {
     }
 }
 
-/// Bits being written; what lies beyond the room is counted only.
+/// Bits that are written. Those beyond the room are counted only.
 struct Bits<'a> {
     bytes: &'a mut [u8],
     bit: &'a mut usize,
@@ -195,7 +195,7 @@ impl Bits<'_> {
     }
 }
 
-/// The bits do not make an entry.
+/// Error: the bits are no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -224,7 +224,7 @@ impl UnitReader {
         }
     }
 
-    /// Where the next entry's first byte is.
+    /// The byte of the unit in which the next entry begins.
     pub(crate) const fn byte(&self) -> usize {
         self.bit as usize / 8
     }
@@ -239,7 +239,8 @@ impl UnitReader {
         Entry { index, code: self.code, pointer: self.pointer, flags: self.flags }
     }
 
-    /// Go to the next entry. `window` holds the unit's bytes from `base` on, as far as it reaches.
+    /// Go to the next entry. `window` holds the bytes of the unit from `base` on, or a part of
+    /// them.
     pub(crate) fn advance(
         &mut self,
         window: &[u8],
@@ -278,7 +279,7 @@ impl UnitReader {
     }
 }
 
-/// Bits being read; zeros beyond the end.
+/// Bits that are read. Behind the end there are zeros.
 struct Ahead<'a> {
     bytes: &'a [u8],
     bit: usize,
@@ -295,7 +296,7 @@ impl Ahead<'_> {
         (value & ((1 << width) - 1)) as u64
     }
 
-    /// A Rice-coded number, and whether it stands in full.
+    /// A Rice-coded number, and whether it was written in full.
     fn take_rice(&mut self, rice: u8, width: u8) -> (u64, bool) {
         let start = self.bit;
         let ahead = self.take(QUOTIENT_MAX as u8);

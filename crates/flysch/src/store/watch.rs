@@ -1,9 +1,9 @@
-//! What the database asks of the store between its calls.
+//! Questions of the database about the state of the store.
 
 use super::Store;
 
 impl Store<'_> {
-    /// Whether a flush would be refused because no more runs can be listed.
+    /// Whether a flush would be refused because the table of runs is full.
     pub fn is_crowded(&self) -> bool {
         self.runs.room() < 2
     }
@@ -13,7 +13,7 @@ impl Store<'_> {
         size * 4 > self.config.memtable_size * 3
     }
 
-    /// Entries that the memory table takes, of the widest kind.
+    /// How many entries the memory table takes, if all are of the widest index.
     pub(crate) fn capacity(&self) -> usize {
         let sizes = (0..self.config.index_count).map(|index| self.memtable.entry_size(index));
         self.config.memtable_size / sizes.max().unwrap_or(1)
@@ -24,17 +24,17 @@ impl Store<'_> {
         self.memtable.entry_size(index)
     }
 
-    /// Whether an index of the store has one row for each key.
+    /// Whether an index of the store is unique.
     pub(crate) fn has_one_row(&self, index: u8) -> bool {
         self.shapes[usize::from(index)].is_unique
     }
 
-    /// A number that changes whenever a merge may have dropped tombstones.
+    /// A number that changes when a merge ends that may have dropped tombstones.
     pub(crate) const fn drops(&self) -> u32 {
         self.drops
     }
 
-    /// A number that changes whenever the runs do.
+    /// A number that changes whenever the table of runs changes.
     pub const fn changes(&self) -> u32 {
         self.run_changes
     }

@@ -1,7 +1,7 @@
-//! Writing a run: ascending entries into units, units into pages.
+//! Writing a run: entries in ascending order are packed into units, and units into pages.
 //!
-//! One call fills one page. Between calls the only state is [`Output`]: the entry that did not fit
-//! any more is seen again.
+//! One call fills one page. [`Output`] is all that is kept between calls: an entry that did not fit
+//! is asked of the source again.
 
 use super::entry::{Entry, INDEX_MAX, Shape};
 use super::error::StoreError;
@@ -11,59 +11,59 @@ use super::run::{FENCED, Run, Section};
 use super::unit::{Coding, UnitWriter};
 use crate::media::{CELL_DATA, HEADER_SIZE, Layout};
 
-/// What a source has next.
+/// What a source gives next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The least entry that is left.
     Entry(Entry),
     /// Nothing more.
     End,
-    /// More, but no more reads are allowed in this call.
+    /// There are more, but this call may not read any more.
     Pause,
 }
 
-/// Where ascending entries come from.
+/// A source of ascending entries.
 pub(crate) trait Source {
-    /// See the next entry.
+    /// The next entry, which stays the next one.
     fn peek(&mut self) -> Result<Next, StoreError>;
-    /// Go past the entry that was seen.
+    /// Go on to the entry behind.
     fn pop(&mut self);
-    /// How many entries an index has here.
+    /// How many entries the source has of an index, and of which kind.
     fn estimate(&self, index: u8) -> Estimate;
 }
 
-/// A run being written.
+/// A run that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     pub(crate) run: Run,
-    /// The index being written, or none yet.
+    /// The index whose section is being written; None before the first.
     pub(crate) index: Option<u8>,
     pub(crate) section: Section,
     pub(crate) coding: Coding,
-    /// The last code written of the index.
+    /// The last code of the index that was written.
     pub(crate) floor: u64,
-    /// Codes of the index that differ.
+    /// Number of different codes of the index so far.
     pub(crate) distinct: u32,
-    /// Whether every section is packed, planned or not.
+    /// Whether all sections are packed, even where they could be planned.
     pub(crate) packs: bool,
-    /// Whether the last fence is written.
+    /// Whether the last fence was written.
     pub(crate) is_ended: bool,
 }
 
-/// How a page ended.
+/// How filling a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// The page is full and more entries may come.
+    /// The page is full, and there may be more entries.
     Full,
-    /// No entry is left.
+    /// The page has the last entries.
     Last,
-    /// No entry came at all: there is no page.
+    /// There were no entries left: there is no page.
     End,
-    /// No entry came before the reads were used up: there is no page.
+    /// The reads were used up before the first entry: there is no page.
     Pause,
 }
 
-/// Logarithms of the gaps in a unit.
+/// Sums of logarithms of the gaps in a unit, from which the coding of the next one follows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
     codes: (u32, u32),
@@ -71,12 +71,12 @@ struct Gaps {
 }
 
 impl Output {
-    /// An output that begins with `run`.
+    /// An output that continues `run`.
     pub(crate) fn new(run: Run) -> Self {
         Self { run, ..Self::default() }
     }
 
-    /// Fill a page's frame with the next units.
+    /// Fill a page with the next units.
     pub(crate) fn fill(
         &mut self,
         source: &mut dyn Source,
@@ -115,7 +115,7 @@ impl Output {
         Ok(if is_last { Fill::Last } else { Fill::Full })
     }
 
-    /// Whether the next cell is to be a fence: that of a full group, or the last.
+    /// Whether the next cell has to be a fence: behind a full group, or at the end.
     fn is_fence_due(&self, next: Next, shapes: &[Shape; INDEX_MAX]) -> bool {
         let Some(index) = self.index else { return false };
         let shape = shapes[usize::from(index)];
@@ -155,7 +155,7 @@ impl Output {
         let shape = shapes[usize::from(index)];
         let estimate = source.estimate(index);
         let planned = estimate.planned(shape, CELL_DATA - HEADER_SIZE);
-        // The pages of a level are its own: the units of the last one are there in any case.
+        // A level has pages of its own, so all units of its last page are there in any case.
         let whole = if self.run.head.is_recent() { 1 } else { cells };
         let planned = if self.packs { 0 } else { planned.next_multiple_of(whole) };
         let is_keys = shape.is_ordered();
@@ -164,7 +164,7 @@ impl Output {
         self.index = Some(index);
         let start = self.run.units;
         let is_even = is_keys && estimate.is_even;
-        // Of hashes too many of which are equal a level is packed, and goes without.
+        // A level of hashes of which too many are equal is packed, but has no fences.
         let is_fenced = has_fences && planned == 0 && !self.run.head.is_recent();
         self.section =
             Section { entries: 0, planned, units: 0, start, least, greatest, is_even, is_fenced };
@@ -217,7 +217,7 @@ impl Output {
         Ok(())
     }
 
-    /// An empty unit, behind which what belongs there will come.
+    /// Write an empty unit: what belongs there comes in a later one.
     fn pad(&mut self, unit: &mut [u8], (shapes, fence): (&[Shape; INDEX_MAX], &mut Fence<'_>)) {
         let Some(index) = self.index else { unreachable!("the page has an entry") };
         let shape = shapes[usize::from(index)];
@@ -255,8 +255,8 @@ impl Output {
     fn end_unit(&mut self) {
         self.run.units += 1;
         self.section.units += 1;
-        // Much more than was planned: the codes were not as even as they looked. Units that are
-        // left empty where reads are used up are not many.
+        // There are far more units than planned, so the codes were not as even as they looked.
+        // Units that stay empty because reads were used up are few.
         let Section { planned, units, .. } = self.section;
         self.section.is_even &= planned == 0 || units <= planned + planned / 4 + 4;
         if let Some(index) = self.index {
@@ -265,7 +265,7 @@ impl Output {
         }
     }
 
-    /// Code the next unit by the gaps of this one, where codes are no hashes.
+    /// Choose the coding of the next unit by the gaps of this one, unless codes are hashes.
     fn learn(&mut self, gaps: &Gaps) {
         if self.section.planned == 0
             && let Some(rice) = rice_of(gaps.codes.0, gaps.codes.1)

@@ -5,16 +5,17 @@
 //!                    from                       upto
 //! ```
 //!
-//! 1. A step runs between transactions. It looks some rows up, or moves those of the window that
-//!    are there to a page of the space of moved rows, which it programs.
-//! 2. The window says what was there when it was looked up. A row of it that is replaced or deleted
-//!    since makes it void: its rows are looked up again. A merge that drops tombstones makes one
-//!    that has some void too: their keys may come again, and nothing leads from them to the window.
+//! 1. A step runs between transactions. It looks some rows of a block, the victim, up; or it copies
+//!    those that are current to a page of the space of moved rows, which it programs.
+//! 2. The window has a bit for each row, which says whether it was current when it was looked up.
+//!    Where such a row is replaced or deleted since, the window is void, and its rows are looked up
+//!    again. So is a window with tombstones when a merge drops tombstones: the key may be inserted
+//!    again, and nothing leads from it to the window.
 //! 3. A victim lies wholly before the flush mark, so that the entries of its rows are in runs.
 //! 4. The record that follows the last row of a victim lets it go.
-//! 5. What a snapshot shows lies in blocks that are no victims while it is open.
-//! 6. Tombstones are moved as rows are, as long as the index names them and leads to a row that
-//!    they end: one in another block, for the victim goes as a whole.
+//! 5. Blocks with rows that a snapshot shows are no victims while it is open.
+//! 6. A tombstone is moved as long as the index leads to it, and to an older row of its key in
+//!    another block. Rows in the same block need no tombstone, for they go with it.
 
 mod moved;
 mod survey;
@@ -31,15 +32,15 @@ use crate::row::{Digest, RowKind, RowView};
 /// Rows that a step looks up.
 const LOOKED_UP: usize = 8;
 
-/// What compaction is at.
+/// The state of compaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compaction {
     pub(super) victim: Option<Victim>,
-    /// A block of which every row was moved: the next record lets it go.
+    /// A block whose rows were all moved: the next record lets it go.
     pub(super) gone: Option<(Space, u32)>,
-    /// Pages of rows that were moved, since the open.
+    /// Pages of moved rows that were programmed since the open.
     pub(super) moves: u32,
-    /// Slices of merges that are due for the entries of moved rows.
+    /// Slices of merging that are due in return for the entries of moved rows.
     pub(super) owed: u32,
     survey: survey::Survey,
 }
@@ -56,29 +57,29 @@ struct Candidate {
     is_tombstone: bool,
 }
 
-/// What looking at a page of a victim gave.
+/// What was found on a page of a victim.
 #[expect(clippy::large_enum_variant, reason = "lives on the stack of one step")]
 enum Look {
     /// Rows, and the place behind them.
     Rows([Candidate; LOOKED_UP], usize, Place),
-    /// A row that is longer than a page.
+    /// A row that is longer than a page, alone on its page.
     Long(Candidate),
-    /// The page has no more.
+    /// The page has no more rows.
     End,
-    /// It cannot be read, or holds a row that no index names.
+    /// The page cannot be read, or has a row that no index names, so the block cannot be emptied.
     Unfit,
 }
 
 impl Compaction {
-    /// Forget the victim: rows that were moved out of it stay where they are now.
+    /// Stop emptying the victim. Rows that were already moved stay in their new place.
     pub(super) fn drop_victim(&mut self) {
         self.victim = None;
     }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// A row is replaced or deleted: its block has more that is dead, and a window with it knows
-    /// nothing any more.
+    /// Note that a row was replaced or deleted: more of its block is dead, and a window that has
+    /// the row is void.
     pub(super) fn note_dead(&mut self, pointer: u32, len: usize) {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let Some(at) = Position::of_pointer(pointer, layout, numbers) else { return };
@@ -94,15 +95,17 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(block) = self.media.table.find(at.page.space, number) else { return };
         let size = layout.payload_size() * (numbers.pages_per_block as usize - 1);
         let dead = self.media.table.dead(block);
-        // Shares are too coarse for a row: as often as not as they would grow by it.
+        // The block table counts dead bytes in sixteenths, too coarsely for one row. So the share
+        // grows by chance, with the probability that makes it right on average.
         let chance = (u64::from(pointer) ^ self.media.write).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         if ((chance >> 32) * size as u64) >> 32 < len as u64 * 16 {
             self.media.table.set_dead(block, dead.saturating_add(1));
         }
     }
 
-    /// Do a step; false where there is nothing to move, or no more before the next record. Cost:
-    /// some 25 reads, or a program and a read for each cell or two of the rows that are moved.
+    /// Do one step of compaction; false where nothing is to be moved, or nothing more before the
+    /// next record. Cost: some 25 reads; or one program, and a read for each cell or two of the
+    /// rows that are moved.
     #[inline(never)]
     pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
@@ -126,7 +129,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.look_up(victim)
     }
 
-    /// All rows of the victim are moved; false where one that was before is still not let go.
+    /// Finish the victim, whose rows are all moved; false where the block before it still waits for
+    /// its record.
     fn end_victim(&mut self) -> bool {
         if self.compaction.gone.is_some() {
             return false;
@@ -136,7 +140,8 @@ impl<N: Nand> Db<'_, '_, N> {
         true
     }
 
-    /// The victim cannot be let go: it is not chosen again.
+    /// Stop emptying the victim, because one of its rows cannot be moved. Its dead share becomes
+    /// zero, so that it is not chosen again.
     fn give_up_victim(&mut self) {
         if let Some(victim) = self.compaction.victim.take()
             && let Some(block) = self.media.table.find(victim.space, victim.number)
@@ -153,7 +158,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Begin with the first page of a block, to move its rows or to count them. Cost: one read.
+    /// Begin at the first page of a block, to move its rows or only to count them. Cost: one read.
     #[inline(never)]
     fn take_victim(
         &mut self,
@@ -174,7 +179,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// Look up the next rows of the victim.
+    /// Look up whether the next rows of the victim are current.
     #[inline(never)]
     fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
         match self.look_at(victim)? {
@@ -200,7 +205,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// Whether a row of a victim is to be kept. Cost: a lookup.
+    /// Whether a row of a victim has to be moved: it is current, or a tombstone still needed. Cost:
+    /// a lookup.
     #[inline(never)]
     fn stays(&mut self, row: &Candidate) -> Result<bool, DbError> {
         let (table, key, pointer) = (row.table, row.key, row.pointer);
@@ -211,7 +217,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// The rows up to here were looked up; `is_decided`: there are none in the window.
+    /// Note that the rows before this place were looked up. `is_decided`: the window has none of
+    /// them.
     fn note_upto(&mut self, upto: Place, is_decided: bool) {
         if let Some(victim) = &mut self.compaction.victim {
             debug_assert!(victim.upto < upto, "each step comes further");

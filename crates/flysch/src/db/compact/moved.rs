@@ -1,4 +1,4 @@
-//! Moving the rows of a window, or one that is longer than a page.
+//! Moving the current rows of a window, or one row that is longer than a page.
 
 use flysch_nand::Nand;
 
@@ -9,11 +9,11 @@ use crate::media::{Media, MediaError, Page, Space};
 use crate::record::{Rows, Source, read_page};
 use crate::row::{HEAD_SIZE_MAX, RowView, commit_of, rebase, row_len};
 
-/// Rows for whose entries there is room where a page of them is put together.
+/// Least number of rows for whose entries there must be room before a page of them is put together.
 const ROWS_MIN: usize = 8;
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Move a row that is longer than a page, if it is there.
+    /// Move a row that is longer than a page, if it is current.
     pub(super) fn move_long(&mut self, victim: Victim, row: Candidate) -> Result<(), DbError> {
         let pages = row.len.div_ceil(self.media.layout().payload_size()) as u32;
         let behind = Place { page: victim.upto.page + pages, at: 0 };
@@ -37,7 +37,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// See that entries of moved rows fit the memory table: as many as are wanted, or some.
+    /// Make room in the memory table for the entries of moved rows: for `wanted` of them, or at
+    /// least for `some`.
     fn make_room_for_moved(&mut self, wanted: usize, some: usize) -> Result<(), DbError> {
         debug_assert!(some <= wanted, "some are not more than all");
         if !self.store.has_room(wanted) {
@@ -51,7 +52,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Move rows of the window to a page of moved rows: as many as fit the page, or the memory
+    /// Copy rows of the window to a page of moved rows, as many as fit the page and the memory
     /// table.
     #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
@@ -83,8 +84,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(before != (victim.from, victim.len))
     }
 
-    /// Put together the next page of moved rows in the frame, and go over the window; none where a
-    /// row cannot be read.
+    /// Copy current rows of the window to the frame, until the page is full or the window ends.
+    /// None where a row cannot be read.
     #[inline(never)]
     fn compose(&mut self, victim: &mut Victim, widest: usize) -> Result<Option<Moved>, DbError> {
         let pages = self.media.geometry().pages_per_block;
@@ -109,7 +110,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(Some(moved))
     }
 
-    /// Go over the rows of one page; false where it cannot be read.
+    /// Copy the current rows of one page; false where it cannot be read.
     fn compose_from(
         &mut self,
         victim: &Victim,
@@ -144,7 +145,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// Put the entries of the moved rows that the frame begins with.
+    /// Put the entries of the rows that now lie at the beginning of the frame.
     fn put_moved(&mut self, page: Page, len: usize) -> Result<(), DbError> {
         let mut at = 0;
         while let Some(row) = Rows::from(&self.frame[..len], at).next_front() {
@@ -162,12 +163,12 @@ impl<N: Nand> Db<'_, '_, N> {
 /// A page of moved rows being put together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
-    /// Its rows and bytes, and the commit of the first.
+    /// Rows and bytes on it, and the commit of the first row.
     rows: usize,
     len: usize,
     base: u32,
-    /// Rows of the window that were gone over, where the next one lies, and the bytes of those that
-    /// are there.
+    /// How many rows of the window were passed, where the next one lies, and the bytes of those
+    /// that were current.
     passed: usize,
     from: Place,
     bytes: usize,
@@ -176,8 +177,8 @@ struct Moved {
 }
 
 impl Moved {
-    /// Add the row that is next in the source, of some bytes and with this front; false where it
-    /// does not fit `out` any more. Cost: a read for each cell or two.
+    /// Copy the next row of the source, of so many bytes and with this front; false where `out` has
+    /// no room for it. Cost: a read for each cell or two.
     fn add<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,

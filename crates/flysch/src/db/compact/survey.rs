@@ -1,8 +1,8 @@
-//! Surveys: what of a block is dead is counted, where it is not known.
+//! Surveys: counting how much of a block is dead, without moving anything.
 //!
-//! Dead shares are guesses, and nobody tells of tombstones that a merge has dropped, or of what
-//! died before a cut. Where space is short and no block is known to be worth moving, the blocks are
-//! looked through one after the other, without moving anything.
+//! The block table only guesses how much of a block is dead. It does not hear of tombstones that a
+//! merge dropped, nor of rows that were replaced before a cut. So where space is short and no block
+//! is known to be worth moving, blocks are looked through one after the other.
 
 use flysch_nand::Nand;
 
@@ -11,24 +11,24 @@ use super::Look;
 use super::victim::{Place, Victim};
 use crate::media::{DEAD_MAX, Use};
 
-/// The dead share, in sixteenths, from which on a block that was looked through is moved.
+/// Dead sixteenths of a block from which on a survey has its rows moved.
 const DEAD_LEAST: usize = 4;
-/// Rows that are replaced or deleted before blocks are looked through once more in vain.
+/// Rows that must be replaced or deleted before blocks are surveyed again, after a round in vain.
 const CHANGES_BETWEEN: u32 = 64;
 
-/// Where surveys are at.
+/// The state of surveys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Survey {
-    /// The block of the chip that is next.
+    /// The physical block that is surveyed next.
     next: u32,
-    /// Blocks that were looked through since one was worth it.
+    /// Blocks surveyed since the last one that was worth moving.
     in_vain: u32,
-    /// Rows that were replaced or deleted since then.
+    /// Rows replaced or deleted since then.
     pub(super) changes: u32,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Begin to look through the next block of rows; false where that was in vain for all of them.
+    /// Begin to survey the next block of rows; false where all were surveyed in vain.
     #[inline(never)]
     pub(super) fn begin_survey(&mut self) -> Result<bool, DbError> {
         let count = self.media.table.len();
@@ -53,8 +53,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(false)
     }
 
-    /// Look some rows up, and count those that are there. Cost: as a step of compaction that looks
-    /// rows up.
+    /// Look up the next rows of a surveyed block, and count those that are current. Cost: that of a
+    /// step of compaction that looks rows up.
     #[inline(never)]
     pub(super) fn survey(&mut self, victim: Victim) -> Result<bool, DbError> {
         if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
@@ -64,7 +64,7 @@ impl<N: Nand> Db<'_, '_, N> {
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
             Look::End => self.note_upto(Place { page: victim.upto.page + 1, at: 0 }, false),
-            // Pages of a long row are taken for pages that hold something.
+            // A page that continues a long row counts as full.
             Look::Long(_) => {
                 let rest = self.media.geometry().pages_per_block - 1 - victim.upto.page;
                 let bytes = victim.bytes + rest as usize * self.media.layout().payload_size();
@@ -84,8 +84,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// Bytes of a page of moved rows that a row takes at least: a page takes no more rows than the
-    /// memory table has room for their entries, beside those of the tail.
+    /// Least share of a page that a moved row takes, in bytes. The memory table has room for the
+    /// entries of so many rows, and a page takes no more of them.
     fn moved_size_min(&self) -> usize {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max();
         let rows = self.store.capacity() / 2 / widest.unwrap_or(1).max(1);

@@ -1,4 +1,4 @@
-//! Victims: which block rows are moved out of, and what is known of its rows.
+//! Victims: from which block rows are moved next, and what is known of its rows.
 
 use flysch_nand::Nand;
 
@@ -6,13 +6,13 @@ use super::super::Db;
 use crate::media::{Page, Space, Use};
 use crate::record::ROW_SPACES;
 
-/// Rows of a window, at most.
+/// Greatest number of rows of a window.
 pub(super) const WINDOW_MAX: usize = 256;
 /// The least dead share of a victim, in sixteenths.
 const DEAD_MIN: u8 = 2;
-/// Void spans from which on a block that keeps one is moved.
+/// Number of void spans from which on a block that keeps one in the state is moved.
 const SPANS_MANY: usize = 10;
-/// Void spans from which on that is done though snapshots are open.
+/// Number of void spans from which on such a block is moved even from under a snapshot.
 const SPANS_FORCED: usize = 14;
 
 /// A place in a victim: a page of the block, and a byte of its payload.
@@ -29,16 +29,17 @@ pub(in crate::db) struct Victim {
     pub(super) number: u32,
     /// Whether its rows are counted, and not moved.
     pub(super) is_surveyed: bool,
-    /// Pages that hold nothing, a bit each.
+    /// A bit for each page of the block, set where the page is void.
     pub(super) void: [u32; 8],
     pub(super) from: Place,
     pub(super) upto: Place,
-    /// Whether the rows of the window are there, and how many rows it has.
+    /// A bit for each row of the window, set where it is current; and the number of rows.
     pub(super) bits: [u32; WINDOW_MAX / 32],
     pub(super) len: usize,
-    /// Bytes of those that are there.
+    /// Bytes of the rows that are current.
     pub(super) bytes: usize,
-    /// Where there are tombstones among them: how often merges had dropped some before.
+    /// Where the window has tombstones, how often merges had dropped some when it was begun; else
+    /// None.
     pub(super) tombstones_at: Option<u32>,
 }
 
@@ -79,13 +80,13 @@ impl Victim {
         self.len += 1;
     }
 
-    /// Rows of the window that are there and fit a page, about.
+    /// About how many of the window's current rows fit a page.
     pub(super) fn rows_of_page(&self, payload: usize) -> usize {
         let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
         (rows as usize * payload.min(self.bytes)).div_ceil(self.bytes.max(1))
     }
 
-    /// The first `count` rows of the window are decided; the next one lies at `from`.
+    /// Remove the first `count` rows from the window; the next one lies at `from`.
     pub(super) fn advance(&mut self, count: usize, from: Place, bytes: usize) {
         debug_assert!(count <= self.len, "only rows of the window are decided");
         debug_assert!(self.from <= from, "a victim is gone through from its begin");
@@ -101,7 +102,7 @@ impl Victim {
         debug_assert!(self.len == old.len - count, "the others wait");
     }
 
-    /// Nothing of the window is known any more.
+    /// Make the window void.
     pub(super) const fn forget(&mut self) {
         (self.bits, self.len, self.bytes) = ([0; WINDOW_MAX / 32], 0, 0);
         (self.upto, self.tombstones_at) = (self.from, None);
@@ -113,8 +114,8 @@ impl Victim {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// The block from which rows are moved next: one that has to go, or the one of which most is
-    /// dead, for its age.
+    /// The block from which rows are moved next: one that must be freed, or the one with the most
+    /// dead bytes in relation to its age. None where no block is worth it.
     pub(super) fn choose_victim(&mut self) -> Option<(Space, u32)> {
         let numbers = self.media.numbers();
         let mut best: Option<(u32, (Space, u32))> = None;
@@ -150,14 +151,14 @@ impl<N: Nand> Db<'_, '_, N> {
         best.map(|(_, name)| name)
     }
 
-    /// Whether some block has to be moved, however little of it is dead.
+    /// Whether a block must be freed, however little of it is dead.
     pub(in crate::db) fn has_to_move(&mut self) -> bool {
         self.compaction.victim.is_some()
             || self.media.spans.as_slice().len() >= SPANS_MANY
             || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
     }
 
-    /// Whether a block has to be moved though snapshots show rows of it.
+    /// Whether a block must be freed even though snapshots show its rows.
     pub(in crate::db) fn is_forced(&self) -> bool {
         let spans = self.media.spans.as_slice().len();
         spans >= SPANS_FORCED || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
@@ -168,15 +169,15 @@ impl<N: Nand> Db<'_, '_, N> {
         self.media.table.dead(block) >= DEAD_MIN
     }
 
-    /// Whether the numbers of a space come round to those of its oldest block soon.
+    /// Whether a space will soon give out the numbers that its oldest block has.
     fn is_turning(&self, space: Space) -> bool {
         let numbers = self.media.numbers();
         let used = numbers.distance(self.records.stream(space).first, self.media.head(space));
         used > numbers.page_count() / 4 * 3
     }
 
-    /// Whether the rows of a block may be moved: it lies before the flush mark, and no record lets
-    /// it go already.
+    /// Whether rows of a block may be moved: it lies before the flush mark, and the next record
+    /// does not already let it go.
     pub(in crate::db) fn may_move(&self, space: Space, number: u32) -> bool {
         let numbers = self.media.numbers();
         let stream = self.records.stream(space);
