@@ -24,7 +24,7 @@ const FLUSH_PROGRAMS: u64 = 2;
 pub(super) struct Layers<'l, 'ram> {
     pub(super) records: &'l Records<'ram>,
     pub(super) store: &'l Store<'ram>,
-    /// Whether commits go to an NvRam.
+    /// Whether commits go to an `NvRam`.
     pub(super) has_beside: bool,
 }
 
@@ -149,7 +149,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Write a commit to the NvRam; false where it has to go to the log instead.
+    /// Write a commit to the `NvRam`; false where it has to go to the log instead.
     #[inline(never)]
     fn commit_beside(&mut self) -> Result<bool, DbError> {
         let Some(beside) = &mut self.beside else { return Ok(false) };
@@ -163,14 +163,14 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(true)
     }
 
-    /// Have the next record hold everything and go to the log: it cannot follow the NvRam's.
+    /// Have the next record hold everything and go to the log: it cannot follow the `NvRam`'s.
     fn forget_beside(&mut self) {
         if self.beside.as_ref().is_some_and(NvLog::is_used) {
             self.log.forget_tail();
         }
     }
 
-    /// Empty the NvRam: the log has everything that it held.
+    /// Empty the `NvRam`: the log has everything that it held.
     pub(super) fn begin_beside_anew(&mut self) {
         if let Some(beside) = &mut self.beside {
             beside.begin_anew(self.commit, &self.media);

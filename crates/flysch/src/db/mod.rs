@@ -73,7 +73,7 @@ struct UnderWay {
 pub struct Db<'ram, 's, N> {
     media: Media<'ram, N>,
     log: Log,
-    /// The NvRam that takes commits, if there is one.
+    /// The `NvRam` that takes commits, if there is one.
     beside: Option<NvLog<'ram>>,
     /// What the mount found and could not be sure of; None once the first write made it certain.
     doubt: Option<Doubt>,

@@ -14,7 +14,7 @@ pub enum MountError {
     Missing,
     /// A root is visible, but the log to which it leads is damaged.
     Broken,
-    /// Commits of this database go to an NvRam, and the caller gave none.
+    /// Commits of this database go to an `NvRam`, and the caller gave none.
     NoNvRam,
     /// The database was made for other blocks of the chip.
     Partition,

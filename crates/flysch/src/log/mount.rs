@@ -40,7 +40,7 @@ pub(crate) struct Buffers<'a> {
     pub(crate) state: &'a mut [u8],
 }
 
-/// The NvRam that takes commits, if there is one.
+/// The `NvRam` that takes commits, if there is one.
 pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
 /// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.

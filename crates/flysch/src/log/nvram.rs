@@ -42,14 +42,14 @@ impl Moves {
     }
 }
 
-/// The NvRam as the log's near end: it takes commits until it is full.
+/// The `NvRam` as the log's near end: it takes commits until it is full.
 pub(crate) struct NvLog<'ram> {
     memory: &'ram mut dyn NvRam,
     /// The area in use: 0 or 1.
     area: u32,
     /// The byte of that area at which the next record goes.
     at: u32,
-    /// The commit of the last record, here or in the log; None while the NvRam may not be used.
+    /// The commit of the last record, here or in the log; None while the `NvRam` may not be used.
     last: Option<u32>,
     /// What the state of the last record depends on.
     moves: Moves,
@@ -64,7 +64,7 @@ impl fmt::Debug for NvLog<'_> {
 }
 
 impl<'ram> NvLog<'ram> {
-    /// An NvRam that may not be used until the log is certain.
+    /// An `NvRam` that may not be used until the log is certain.
     pub(crate) fn new(memory: &'ram mut dyn NvRam) -> Self {
         let moves = Moves { write: 0, erases: 0, next: 0 };
         Self { memory, area: 0, at: 0, last: None, moves, is_used: false }
@@ -83,7 +83,7 @@ impl<'ram> NvLog<'ram> {
     }
 
     /// Write a commit as a record; false where it has to go to the log. Earlier records hold the
-    /// tail up to `logged`. Cost: no program; an erase of the NvRam where its bits can only be
+    /// tail up to `logged`. Cost: no program; an erase of the `NvRam` where its bits can only be
     /// cleared and an area begins.
     pub(crate) fn commit<N: Nand>(
         &mut self,
@@ -251,7 +251,7 @@ fn follow<N: Nand>(
     Ok((preface, read_flash(source, media, state)?.len()))
 }
 
-/// A record that is being written to the NvRam.
+/// A record that is being written to the `NvRam`.
 pub(crate) struct NvWriter<'a> {
     memory: &'a mut dyn NvRam,
     at: u32,
@@ -267,7 +267,7 @@ impl NvWriter<'_> {
     }
 }
 
-/// A record in the NvRam whose CRC is right, as it is being read.
+/// A record in the `NvRam` whose CRC is right, as it is being read.
 struct NvReader<'a> {
     memory: &'a mut dyn NvRam,
     at: u32,

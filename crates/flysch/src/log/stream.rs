@@ -34,7 +34,7 @@ pub(crate) enum Sink<'a> {
     Count(usize),
     /// Into pages.
     Pages(Writer<'a>),
-    /// Into an NvRam.
+    /// Into an `NvRam`.
     NvRam(NvWriter<'a>),
 }
 

@@ -21,7 +21,7 @@ pub enum MediaError {
     ProgramFailed(PageAddr),
     /// There is no free block.
     Full,
-    /// A byte of the NvRam is worn out.
+    /// A byte of the `NvRam` is worn out.
     NvRamWornOut(u32),
     /// A page was written by a newer version of the format.
     Version(u8),
