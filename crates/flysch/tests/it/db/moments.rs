@@ -5,7 +5,7 @@
 //! in one of them.
 
 use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
-use flysch::row::Value;
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
 use super::image::Image;
@@ -215,5 +215,35 @@ fn tiny_commits_are_found_one_by_one() {
             let mut has = |id| found.get(0, 0, &[Value::Integer(id)], &mut out).unwrap().is_some();
             assert!(has(id) && has(id / 2) && !has(id + 1), "{id}, pages of {page_size}");
         }
+    }
+}
+
+/// Rows of a few bytes in log blocks of many pages: records rest on one another until so many do.
+#[test]
+fn records_rest_on_a_bounded_number_of_others() {
+    const TICK: Table<'static> = Table {
+        name: "tick",
+        columns: &[Column::required("id", ColumnType::Integer)],
+        indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: false }],
+        zone: None,
+        keep: None,
+    };
+    const TICKS: Schema<'static> = Schema { tables: &[TICK] };
+    let mut image = Image::of(2048, 64, 24);
+    let (mut ram, mut other) = (vec![0; 20_000], vec![0; 20_000]);
+    let mut db = Db::create(&mut image, &TICKS, OPTIONS, &mut ram).unwrap();
+    for id in 0..600 {
+        let mut tx = db.begin().unwrap();
+        tx.insert(0, &[Value::Integer(id)]).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+        if id % 2 == 1 {
+            continue;
+        }
+        let mut copy = Image::clone(db.nand());
+        let opened = Db::open(&mut copy, &TICKS, OPTIONS, &mut other);
+        let mut found = opened.unwrap_or_else(|error| panic!("{error:?} after row {id}"));
+        let (mut scan, mut out) = (found.scan(0, Direction::Backward).unwrap(), [0; 64]);
+        let newest = scan.next(&mut found, &mut out).unwrap().unwrap();
+        assert_eq!(newest.column(0), Ok(Value::Integer(id)));
     }
 }

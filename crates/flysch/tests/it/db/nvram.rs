@@ -194,8 +194,9 @@ fn most_commits_program_nothing() {
 /// back: nothing is refused.
 #[test]
 fn rows_that_come_and_go_are_never_refused() {
-    for rule in RULES {
-        let (mut image, mut memory) = (Image::blank(512, 40), Memory::new(8192, rule));
+    // The memory of 256 KiB is never full.
+    for (rule, size) in RULES.into_iter().flat_map(|rule| [(rule, 8192), (rule, 1 << 18)]) {
+        let (mut image, mut memory) = (Image::blank(512, 40), Memory::new(size, rule));
         create(&mut image, &mut memory);
         let mut ram = vec![0; RAM];
         let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);

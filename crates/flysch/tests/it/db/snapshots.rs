@@ -8,6 +8,7 @@ use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, RowView, Schema, Table, Value};
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 
+use super::image::Image;
 use super::world::{OPTIONS, chip};
 
 /// A counter by its number, in groups, with a name that orders.
@@ -399,4 +400,46 @@ fn a_table_that_only_grows_is_shown_as_of_any_commit() {
 
 const fn int(number: i64) -> Value<'static> {
     Value::Integer(number)
+}
+
+/// Put a row of this number.
+fn put(db: &mut Db<'_, 'static, &mut Image>, id: i64, byte: u8) -> Result<(), DbError> {
+    let mut tx = db.begin()?;
+    let name = format!("{id}");
+    let values =
+        [Value::Integer(id), Value::Integer(0), Value::Text(&name), Value::Blob(&[byte; 60])];
+    tx.upsert(0, &values)?;
+    tx.commit(Durability::Durable)
+}
+
+/// The program of the page fails that a snapshot ends in. The block to which its rows come rests
+/// as the others do, though all of its rows are replaced.
+#[test]
+fn a_snapshot_keeps_the_block_to_which_its_last_rows_came() {
+    let mut checked = 0;
+    for (rows, behind) in (10..22).flat_map(|rows| (0..8).map(move |behind| (rows, behind))) {
+        let mut image = Image::blank(512, 64);
+        let mut ram = vec![0; 12_000];
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        (0..rows).for_each(|id| put(&mut db, id, 1).unwrap());
+        let snapshot = db.snapshot().unwrap();
+        for id in 0..60 {
+            if id == behind {
+                let changes = db.nand().changes;
+                db.nand_mut().fails_every = Some(changes[0] + changes[1] + 1);
+            }
+            put(&mut db, id % 20, 2).unwrap();
+            db.nand_mut().fails_every = None;
+        }
+        while db.maintain(Budget { operations: 200 }).unwrap() {}
+        let mut out = [0; 512];
+        let Ok(mut past) = db.at(&snapshot) else { continue };
+        for id in 0..rows {
+            let row = past.get(0, 0, &[Value::Integer(id)], &mut out).unwrap();
+            let text = row.map(|row| row.column(3).unwrap() == Value::Blob(&[1; 60]));
+            assert_eq!(text, Some(true), "row {id} of {rows}, commit {behind} fails");
+        }
+        checked += 1;
+    }
+    assert!(checked > 50, "{checked} snapshots were open to the end");
 }
