@@ -30,7 +30,8 @@ const LINES: [&str; 10] = [
     "if type mkfs.jffs2; then mkfs.jffs2 -r files -o files.jffs2 -e 128 -l -n; fi",
     "sqlite3 my.db 'CREATE TABLE old(a)'",
     "flysch budget app.toml --update -- python3 app.py",
-    "flysch bench insert,update --record-size 150,600 --requests 100,200,300 --format csv --out runs.csv",
+    "flysch bench insert,update --on sqlite/jffs2,sqlite/ubifs --record-size 150,600 \
+     --requests 100,200,300 --format csv --out runs.csv",
     "flysch model fit runs.csv --out model.json",
 ];
 /// Options whose value is a file or folder that a command makes.
@@ -79,9 +80,10 @@ pub(super) fn remove_outputs(line: &str, folder: &Path) -> Outcome {
     let names = words.windows(2).filter(|pair| OUTPUTS.contains(&pair[0])).map(|pair| pair[1]);
     let image = words.windows(4).find(|four| four[..2] == ["image", "make"]).map(|four| four[3]);
     for name in names.chain(image) {
-        let path = folder.join(name);
-        if path.is_file() {
-            fs::remove_file(path)?;
+        for path in [folder.join(name), folder.join(format!("{name}.provenance.json"))] {
+            if path.is_file() {
+                fs::remove_file(path)?;
+            }
         }
     }
     Ok(())

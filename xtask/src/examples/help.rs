@@ -5,6 +5,9 @@ use crate::{Outcome, shell};
 use std::path::Path;
 use std::process::Command;
 
+/// The letters of a line behind which help is wrapped.
+const WIDTH: usize = 98;
+
 /// The examples of all commands, each once.
 pub(super) fn sessions(flysch: &Path) -> Outcome<Vec<Session>> {
     let mut sessions: Vec<Session> = Vec::new();
@@ -36,20 +39,23 @@ fn commands_of(help: &str) -> Vec<String> {
     first.filter(|&name| name != "help").map(str::to_owned).collect()
 }
 
-/// The examples of a help text. A line that does not begin with `flysch` goes on with the one
-/// before it, as help is wrapped to the width of the terminal.
+/// The examples of a help text. A line goes on with the one above if its first word had no room
+/// there, as help is wrapped.
 fn examples_of(help: &str) -> Vec<String> {
     let mut examples: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for line in help.lines().map(str::trim) {
-        if line.starts_with("flysch ") && !line.contains(['<', '[']) {
-            examples.push(line.to_owned());
-            goes_on = true;
-            continue;
-        }
-        goes_on &= !line.is_empty();
-        if let Some(last) = examples.last_mut().filter(|_| goes_on) {
-            *last = format!("{last} {line}");
+    let mut above = "";
+    for line in help.lines() {
+        let text = line.trim();
+        let word = text.split(' ').next().unwrap_or_default();
+        let is_wrapped = !text.is_empty() && above.len() + 1 + word.len() > WIDTH;
+        if text.starts_with("flysch ") && !text.contains(['<', '[']) {
+            examples.push(text.to_owned());
+            above = line;
+        } else if let Some(last) = examples.last_mut().filter(|_| is_wrapped) {
+            *last = format!("{last} {text}");
+            above = line;
+        } else {
+            above = "";
         }
     }
     examples
@@ -69,13 +75,18 @@ Commands:
 
 Examples:
   flysch part list
-  flysch part new x
-  --out x.toml
+  flysch part new a-part-with-a-long-name --like w25n01gv --out a-part-with-a-long-name.toml --quiet
+  --force
+  ls
 ";
+
+    const LONG: &str = "flysch part new a-part-with-a-long-name --like w25n01gv --out \
+                        a-part-with-a-long-name.toml --quiet --force";
 
     #[test]
     fn help_is_read() {
         assert_eq!(commands_of(HELP), ["part"]);
-        assert_eq!(examples_of(HELP), ["flysch part list", "flysch part new x --out x.toml"]);
+        assert_eq!(examples_of(HELP), ["flysch part list", LONG]);
+        assert!(LONG.len() > WIDTH, "it is wrapped");
     }
 }

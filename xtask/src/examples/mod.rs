@@ -39,6 +39,15 @@ struct Step {
     shown: Vec<String>,
 }
 
+impl Session {
+    /// Leave out the steps that stand in other sessions too, and whose output is not shown here.
+    fn leave_out(&mut self, others: &[Self]) {
+        let known: Vec<&Step> = others.iter().flat_map(|session| &session.steps).collect();
+        let is_known = |step: &Step| known.iter().any(|it| it.line == step.line);
+        self.steps.retain(|step| !step.shown.is_empty() || !is_known(step));
+    }
+}
+
 /// What became of the examples.
 #[derive(Debug, Default)]
 struct Tally {
@@ -54,7 +63,11 @@ pub(crate) fn run() -> Outcome {
     let scratch = Scratch::open()?;
     let begin = folder::make(&flysch, &scratch.path)?;
     let mut sessions = help::sessions(&flysch)?;
-    sessions.extend(documents::sessions()?);
+    let mut of_documents = documents::sessions()?;
+    for session in &mut of_documents {
+        session.leave_out(&sessions);
+    }
+    sessions.extend(of_documents);
     let queue = Mutex::new(sessions.into_iter().enumerate());
     let tally = Mutex::new(Tally::default());
     let next = || queue.lock().expect("no worker panics").next();
@@ -79,6 +92,7 @@ fn play(session: &Session, flysch: &Path, begin: &Path, folder: &Path, tally: &M
         return;
     }
     let mut printed = String::new();
+    let is_of_program = session.steps.iter().any(|step| step.line.starts_with("cat "));
     for step in &session.steps {
         let name = format!("{}: {}", session.place, step.line);
         if let Some(reason) = lacking(&step.line) {
@@ -86,7 +100,7 @@ fn play(session: &Session, flysch: &Path, begin: &Path, folder: &Path, tally: &M
             continue;
         }
         let started = Instant::now();
-        let outcome = execute(step, flysch, folder, &mut printed);
+        let outcome = execute((step, is_of_program), flysch, folder, &mut printed);
         let mut tally = tally.lock().expect("no worker panics");
         tally.run += 1;
         if started.elapsed() > LONG {
@@ -109,7 +123,12 @@ fn lacking(line: &str) -> Option<&'static str> {
 }
 
 /// Run an example, add what it prints to `printed`, and compare that with what is shown.
-fn execute(step: &Step, flysch: &Path, folder: &Path, printed: &mut String) -> Outcome {
+fn execute(
+    (step, is_of_program): (&Step, bool),
+    flysch: &Path,
+    folder: &Path,
+    printed: &mut String,
+) -> Outcome {
     folder::remove_outputs(&step.line, folder)?;
     let output = folder::in_shell(&step.line, flysch, folder)?.output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -121,7 +140,7 @@ fn execute(step: &Step, flysch: &Path, folder: &Path, printed: &mut String) -> O
         let last: Vec<&str> = errors.lines().rev().take(3).collect();
         return Err(format!("{}: {}", output.status, last.join(" | ")).into());
     }
-    output::check(step, printed)
+    output::check(step, printed, is_of_program)
 }
 
 impl Tally {
