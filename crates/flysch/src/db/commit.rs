@@ -61,12 +61,16 @@ impl<N: Nand> Db<'_, '_, N> {
     /// the second call on; after a close an erase and the pages of a checkpoint; after a cut two
     /// erases as a rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
-        let Some(doubt) = &self.doubt else { return Ok(()) };
-        (self.held, self.held_cells) = (None, None);
+        if self.doubt.is_none() {
+            return Ok(());
+        }
+        self.forget_frame();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
-        doubt.settle(&mut self.log, &mut self.media, &body, self.frame)?;
+        if let Some(doubt) = &self.doubt {
+            doubt.settle(&mut self.log, &mut self.media, &body, self.frame)?;
+        }
         self.doubt = None;
         self.begin_beside_anew();
         Ok(())

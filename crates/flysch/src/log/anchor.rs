@@ -172,11 +172,12 @@ pub(super) fn look_at_all<N: Nand>(
 ) -> Result<Anchors, MediaError> {
     let mut anchors = [None; ANCHORS];
     for (seen, &block) in anchors.iter_mut().zip(&first.anchors) {
-        if u32::from(block) >= CANDIDATES.min(media.table.len()) {
+        let is_own = first.block == block;
+        let block = u32::from(block);
+        if block >= CANDIDATES.min(media.table.len()) {
             continue;
         }
-        let block = u32::from(block);
-        if first.block == block as u16 {
+        if is_own {
             *seen = Some(first);
             continue;
         }

@@ -19,7 +19,7 @@ use super::root::{self, CANDIDATES, Cells, Front, Seen};
 use super::settle::write_root;
 use super::stream::{Reader, StreamError};
 use super::table::pages_ahead;
-use super::{Body, Log, Next, choose_list};
+use super::{Body, Log, choose_list};
 use crate::media::{Media, MediaError, Use};
 
 /// The newest root of an earlier database on the chip.
@@ -63,41 +63,34 @@ pub(crate) fn format<N: Nand>(
         moves: Moves { anchors, ..Moves::NONE },
         root,
         epoch: earlier.map_or(0, |earlier| earlier.root.epoch),
-        root_page: 0,
-        root_has_base: false,
-        root_next: None,
         list,
         live: list,
-        at: 0,
-        page: 0,
         ahead: pages_ahead(media),
         record_pages: 1,
-        number: 0,
-        chain: 0,
-        logged: 0,
-        is_fresh: true,
-        next: Next::NONE,
         salt: media.salt,
         schema,
+        ..Log::NONE
     };
     for &block in cells.as_slice().iter().rev() {
         if !write_root(&mut log, media, body, u32::from(block), frame)? {
             return Err(MediaError::Full);
         }
     }
-    for block in kept_anchor.into_iter().chain(kept) {
-        if Some(block) == kept {
-            log.write_first_anchor(media, frame)?;
-        }
-        if media.erase(block)? {
-            media.table.set(block, Use::Free);
-        }
-    }
-    if kept.is_none() {
-        log.write_first_anchor(media, frame)?;
-    }
+    let_go(media, kept_anchor)?;
+    log.write_first_anchor(media, frame)?;
+    let_go(media, kept)?;
     log.begin_block(media)?;
     Ok(log)
+}
+
+/// Erase and free a block of the database that was here before, if it was kept until now.
+fn let_go<N: Nand>(media: &mut Media<'_, N>, kept: Option<u32>) -> Result<(), MediaError> {
+    if let Some(block) = kept
+        && media.erase(block)?
+    {
+        media.table.set(block, Use::Free);
+    }
+    Ok(())
 }
 
 impl Log {

@@ -90,21 +90,15 @@ fn find_among<N: Nand>(
         root: newest,
         epoch: sights.seen.iter().flatten().map(|s| s.epoch).max().unwrap_or(newest.epoch),
         root_page,
-        root_has_base: false,
-        root_next: None,
         list: front.list,
         live: front.list,
-        at: 0,
         page: u32::from(front.ahead),
         ahead: front.ahead,
         record_pages: 1,
         number: newest.epoch,
-        chain: 0,
-        logged: 0,
-        is_fresh: true,
-        next: Next::NONE,
         salt: front.salt,
         schema: front.schema,
+        ..Log::NONE
     };
     let mut found = Finding { log, front, media, frame, tail };
     for list in lists.into_iter().flatten() {
