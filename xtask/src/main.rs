@@ -13,6 +13,7 @@ mod book;
 mod browser;
 mod campaign;
 mod ci;
+mod commands;
 mod coverage;
 mod examples;
 mod fuzz;

@@ -3,7 +3,7 @@
 //! A block without a language holds commands if its first line begins with `flysch` or `$ flysch`.
 //! In the second form, lines without a `$` are what the command above them prints. A block that
 //! follows a block of commands holds what all of them print. A block of Python is the program
-//! `app.py` from there on; without one, it is the program of `your-program.md`.
+//! `app.py`; where there is none and output is shown, it is the program of `your-program.md`.
 
 use super::{Session, Step};
 use crate::{Outcome, shell};
@@ -31,7 +31,18 @@ pub(super) fn sessions() -> Outcome<Vec<Session>> {
 
 fn session(path: PathBuf) -> Outcome<Session> {
     let place = path.strip_prefix(shell::root()).unwrap_or(&path).display().to_string();
-    Ok(Session { place, steps: steps_of(&fs::read_to_string(path)?) })
+    let text = fs::read_to_string(path)?;
+    let steps = steps_of(&text);
+    // Output that is shown is that of a program which stands here, or in the document about it.
+    let is_shown = steps.iter().any(|step| !step.shown.is_empty());
+    let program = program_of(&text).or_else(|| program_of(PROGRAM).filter(|_| is_shown));
+    Ok(Session { place, program, steps })
+}
+
+/// The program that a document shows.
+fn program_of(text: &str) -> Option<String> {
+    let program = blocks(text).into_iter().find(|(language, _)| *language == "python");
+    program.map(|(_, lines)| lines.join("\n") + "\n")
 }
 
 fn steps_of(text: &str) -> Vec<Step> {
@@ -39,9 +50,7 @@ fn steps_of(text: &str) -> Vec<Step> {
     let mut follows_commands = false;
     for (language, lines) in blocks(text) {
         let is_commands = language.is_empty() && is_command(lines[0]);
-        if language == "python" {
-            steps.push(writing("app.py", &lines));
-        } else if is_commands {
+        if is_commands {
             for line in lines {
                 take(line, &mut steps);
             }
@@ -51,14 +60,7 @@ fn steps_of(text: &str) -> Vec<Step> {
         }
         follows_commands = is_commands;
     }
-    let is_shown = steps.iter().any(|step| !step.shown.is_empty());
-    if is_shown && steps.iter().all(|step| !step.line.starts_with("cat ")) {
-        let program = blocks(PROGRAM).into_iter().find(|(language, _)| *language == "python");
-        let program = program.expect("the document shows a program");
-        steps.insert(0, writing("app.py", &program.1));
-    }
-    let is_used = steps.iter().any(|step| step.line.starts_with("flysch "));
-    if is_used { steps } else { Vec::new() }
+    steps
 }
 
 fn is_command(line: &str) -> bool {
@@ -75,12 +77,6 @@ fn take(line: &str, steps: &mut Vec<Step>) {
             steps.push(Step { line, shown: Vec::new() });
         }
     }
-}
-
-/// A line for the shell that writes a file.
-fn writing(name: &str, lines: &[&str]) -> Step {
-    let line = format!("cat > {name} << 'END'\n{}\nEND", lines.join("\n"));
-    Step { line, shown: Vec::new() }
 }
 
 /// The fenced blocks of a document that are not empty: the language, and the lines.
@@ -113,10 +109,9 @@ mod tests {
             line: line.to_owned(),
             shown: shown.iter().map(|&it| it.to_owned()).collect(),
         };
-        let program = step("cat > app.py << 'END'\nprint()\nEND", &[]);
-        let wanted = vec![program, step("flysch a", &["x"]), step("sh b", &["y"])];
-        assert_eq!(steps_of(text), wanted);
+        assert_eq!(steps_of(text), [step("flysch a", &["x"]), step("sh b", &["y"])]);
+        assert_eq!(program_of(text).as_deref(), Some("print()\n"));
         assert_eq!(steps_of("```python\nprint()\n```\n"), []);
-        assert_eq!(steps_of("```\n$ flysch a\nx\n```\n").len(), 2, "the program comes first");
+        assert!(program_of(PROGRAM).is_some_and(|program| program.contains("sqlite3")));
     }
 }

@@ -70,8 +70,12 @@ pub(super) fn in_shell(line: &str, flysch: &Path, folder: &Path) -> Outcome<Comm
 }
 
 /// Copy the folder with which a session begins.
-pub(super) fn copy(begin: &Path, folder: &Path) -> Outcome {
-    shell::run(Command::new("cp").arg("-r").arg("--sparse=always").args([begin, folder]))
+pub(super) fn copy(begin: &Path, folder: &Path, program: Option<&str>) -> Outcome {
+    shell::run(Command::new("cp").arg("-r").arg("--sparse=always").args([begin, folder]))?;
+    if let Some(program) = program {
+        fs::write(folder.join("app.py"), program)?;
+    }
+    Ok(())
 }
 
 /// Remove the files that an example makes: without `--force`, no command replaces a file.

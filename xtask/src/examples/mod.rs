@@ -2,7 +2,8 @@
 //!
 //! 1. The examples of one help text or document run in one folder, from the first to the last.
 //! 2. Each folder begins with the files that examples name, such as `app.py` and `run.trace`.
-//! 3. An example fails by its exit code, or if a document shows output that it does not print.
+//! 3. An example fails by its exit code, or if a document shows output that it does not print or a
+//!    picture that it does not draw.
 //! 4. An example that needs what this machine lacks is counted and named as skipped.
 
 mod documents;
@@ -29,6 +30,8 @@ const LONG: Duration = Duration::from_secs(20);
 struct Session {
     /// Where they stand: a document, or the command whose help shows them.
     place: String,
+    /// The program that stands in `app.py` here, if it is another than in the other folders.
+    program: Option<String>,
     steps: Vec<Step>,
 }
 
@@ -87,14 +90,15 @@ pub(crate) fn run() -> Outcome {
 /// Run the examples of a session.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 fn play(session: &Session, flysch: &Path, begin: &Path, folder: &Path, tally: &Mutex<Tally>) {
-    if let Err(error) = folder::copy(begin, folder) {
+    if let Err(error) = folder::copy(begin, folder, session.program.as_deref()) {
         tally.lock().expect("no worker panics").failed.push(error.to_string());
         return;
     }
     let mut printed = String::new();
-    let is_of_program = session.steps.iter().any(|step| step.line.starts_with("cat "));
+    let mut is_of_program = false;
     for step in &session.steps {
         let name = format!("{}: {}", session.place, step.line);
+        is_of_program |= step.line.contains(" -- ");
         if let Some(reason) = lacking(&step.line) {
             tally.lock().expect("no worker panics").skipped.push(format!("{name} ({reason})"));
             continue;
@@ -140,6 +144,7 @@ fn execute(
         let last: Vec<&str> = errors.lines().rev().take(3).collect();
         return Err(format!("{}: {}", output.status, last.join(" | ")).into());
     }
+    output::check_pictures(folder)?;
     output::check(step, printed, is_of_program)
 }
 

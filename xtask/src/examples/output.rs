@@ -1,7 +1,9 @@
-//! Compare what a document shows with what an example prints.
+//! Compare what a document shows with what an example prints and draws.
 
 use super::Step;
-use crate::Outcome;
+use crate::{Outcome, shell};
+use std::fs;
+use std::path::Path;
 
 /// Check that each line that is shown was printed. Where a program of the user's was run, the
 /// numbers depend on its time and its SQLite: any number is taken for them.
@@ -13,6 +15,19 @@ pub(super) fn check(step: &Step, printed: &str, is_of_program: bool) -> Outcome 
         None => Ok(()),
         Some(line) => Err(format!("does not print: {line}").into()),
     }
+}
+
+/// Check that each picture of the documents is what an example drew in this folder, if one did.
+pub(super) fn check_pictures(folder: &Path) -> Outcome {
+    for shown in fs::read_dir(shell::root().join("docs/pictures"))? {
+        let shown = shown?;
+        let name = shown.file_name();
+        let Ok(drawn) = fs::read(folder.join(&name)) else { continue };
+        if drawn != fs::read(shown.path())? {
+            return Err(format!("docs/pictures/{} is not what it draws", name.display()).into());
+        }
+    }
+    Ok(())
 }
 
 /// A line with `#` for each number and one blank for several. Rules of tables are left out.

@@ -6,7 +6,6 @@ mod budget;
 mod command;
 mod compare;
 mod crash;
-mod documents;
 mod engine;
 mod fit;
 mod image;
