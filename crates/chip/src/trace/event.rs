@@ -107,6 +107,19 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// A trace without events.
+    #[must_use]
+    pub fn empty(geometry: Geometry) -> Self {
+        Self {
+            geometry,
+            causes: CauseTree::default(),
+            tasks: Vec::new(),
+            events: Vec::new(),
+            blame: Blame::default(),
+            origin: String::new(),
+        }
+    }
+
     pub fn count(&self, kind: EventKind) -> u64 {
         self.events.iter().filter(|event| event.kind == kind).count() as u64
     }

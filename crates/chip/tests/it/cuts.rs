@@ -112,19 +112,39 @@ fn a_torn_page_may_be_read_in_part() {
     assert!(mixed > 20, "{mixed} of {SEEDS}");
 }
 
+/// A chip whose block [`BLOCK`] was full, and was cut while it was erased.
+fn cut_erase(seed: u64, ending: Ending) -> FaultInjector {
+    let mut device = small_injector();
+    fill(&mut device);
+    let plan = FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
+    device.arm(plan);
+    assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
+    device.power_up();
+    device
+}
+
+fn fill(device: &mut FaultInjector) {
+    for page in (8..16).map(PageAddr) {
+        device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
+    }
+}
+
+/// An erase after the cut leaves blank pages, which take programs.
+fn erase_and_fill(device: &mut FaultInjector) {
+    device.erase(BLOCK).unwrap();
+    for page in (8..16).map(PageAddr) {
+        let mut bytes = [0; PAGE_SIZE + OOB_SIZE];
+        assert_eq!(device.read(page, 0, &mut bytes), Ok(Ecc::Clean));
+        assert_eq!(bytes, [0xFF; PAGE_SIZE + OOB_SIZE]);
+    }
+    fill(device);
+}
+
 #[test]
 fn a_half_erased_block_can_be_erased_again() {
     let mut counts: BTreeMap<String, [u32; 3]> = BTreeMap::new();
     for (seed, ending) in (0..SEEDS).flat_map(|seed| Ending::ALL.map(|ending| (seed, ending))) {
-        let mut device = small_injector();
-        for page in (8..16).map(PageAddr) {
-            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
-        }
-        let plan =
-            FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
-        device.arm(plan);
-        assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
-        device.power_up();
+        let mut device = cut_erase(seed, ending);
         let kinds = counts.entry(format!("{ending:?}")).or_default();
         for page in (8..16).map(PageAddr) {
             let mut bytes = [0; PAGE_SIZE];
@@ -136,13 +156,7 @@ fn a_half_erased_block_can_be_erased_again() {
             };
             kinds[kind] += 1;
         }
-        device.erase(BLOCK).unwrap();
-        for page in (8..16).map(PageAddr) {
-            let mut bytes = [0; PAGE_SIZE + OOB_SIZE];
-            assert_eq!(device.read(page, 0, &mut bytes), Ok(Ecc::Clean));
-            assert_eq!(bytes, [0xFF; PAGE_SIZE + OOB_SIZE]);
-            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
-        }
+        erase_and_fill(&mut device);
     }
     // Pages are lost, blank, and as before.
     let [torn, marginal] = [Ending::Torn, Ending::Marginal].map(|it| counts[&format!("{it:?}")]);
@@ -233,15 +247,7 @@ fn a_cut_erase_may_deceive() {
     let deceits = [Ending::Scattered, Ending::Noisy, Ending::Unseen, Ending::Unsteady];
     let mut kinds_of: BTreeMap<String, BTreeSet<char>> = BTreeMap::new();
     for (seed, ending) in (0..SEEDS / 4).flat_map(|seed| deceits.map(|ending| (seed, ending))) {
-        let mut device = small_injector();
-        for page in (8..16).map(PageAddr) {
-            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
-        }
-        let plan =
-            FaultPlan { seed, cut_at: Some(0), ending: Some(ending), ..FaultPlan::default() };
-        device.arm(plan);
-        assert_eq!(device.erase(BLOCK), Err(EraseError::PowerLost));
-        device.power_up();
+        let mut device = cut_erase(seed, ending);
         let pages = (8..16).map(PageAddr);
         let seen: Vec<_> =
             pages.map(|page| sights(&mut device, page, &pattern(page, PAGE_SIZE))).collect();
@@ -251,13 +257,7 @@ fn a_cut_erase_may_deceive() {
         assert!(!has_noise || matches!(ending, Ending::Noisy | Ending::Unsteady), "{ending:?}");
         let kinds = seen.iter().flatten().flat_map(|(kinds, _)| kinds.iter().copied());
         kinds_of.entry(format!("{ending:?}")).or_default().extend(kinds);
-        device.erase(BLOCK).unwrap();
-        for page in (8..16).map(PageAddr) {
-            let mut bytes = [0; PAGE_SIZE + OOB_SIZE];
-            assert_eq!(device.read(page, 0, &mut bytes), Ok(Ecc::Clean));
-            assert_eq!(bytes, [0xFF; PAGE_SIZE + OOB_SIZE]);
-            device.program(page, 0, &pattern(page, PAGE_SIZE), &OOB).unwrap();
-        }
+        erase_and_fill(&mut device);
     }
     assert!(kinds_of["Noisy"].contains(&'n') && kinds_of["Noisy"].len() > 1, "{kinds_of:?}");
     assert!(kinds_of["Scattered"].len() == 2 && kinds_of["Unsteady"].len() > 1, "{kinds_of:?}");

@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 use super::index::Wanted;
 use super::kept::Kept;
 use super::reader::Reader;
-use super::scan::gather;
+use super::scan::{Place, copy_row, gather};
 use super::view::Since;
 use super::{Db, DbError};
 use crate::record::Position;
@@ -58,12 +58,6 @@ struct Candidate {
     key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
     is_last: bool,
-}
-
-/// A row that was copied.
-pub(super) struct Place {
-    pub(super) len: usize,
-    pub(super) base: u32,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -165,21 +159,13 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         place: u32,
         out: &mut [u8],
     ) -> Result<Place, DbError> {
-        let stretch = self.rows_at(pointer, false)?;
-        let base = stretch.base;
-        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
-        let len = crate::row::row_len(row)?;
-        let some = row.len().min(len);
-        let Some(out) = out.get_mut(..len) else {
-            return Err(DbError::RowTooLong { needed: len });
-        };
-        out[..some].copy_from_slice(&row[..some]);
-        if some < len {
+        let (row, some) = copy_row(&self.rows_at(pointer, false)?, place, out)?;
+        if some < row.len {
             let (layout, numbers) = (self.media.layout(), self.media.numbers());
             let at = Position::of_pointer(pointer, layout, numbers).ok_or(DbError::Unknown)?;
-            gather(self, at.page, &mut out[some..])?;
+            gather(self, at.page, &mut out[some..row.len])?;
         }
-        Ok(Place { len, base })
+        Ok(row)
     }
 }
 

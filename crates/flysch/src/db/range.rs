@@ -6,9 +6,10 @@
 
 use flysch_nand::Nand;
 
-use super::find::{Carried, Place, Sought, check_types, columns_of};
+use super::find::{Carried, Sought, check_types, columns_of};
 use super::kept::Kept;
 use super::reader::Reader;
+use super::scan::Place;
 use super::view::Since;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;

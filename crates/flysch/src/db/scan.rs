@@ -230,19 +230,11 @@ impl Scan {
         out: &mut [u8],
     ) -> Result<(usize, u32), DbError> {
         let at = self.page;
-        let stretch = load(db, self)?;
-        let base = stretch.base;
-        let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
-        let len = crate::row::row_len(row)?;
-        let some = row.len().min(len);
-        let Some(out) = out.get_mut(..len) else {
-            return Err(DbError::RowTooLong { needed: len });
-        };
-        out[..some].copy_from_slice(&row[..some]);
-        if some < len {
-            gather(db, at, &mut out[some..])?;
+        let (row, some) = copy_row(&load(db, self)?, place, out)?;
+        if some < row.len {
+            gather(db, at, &mut out[some..row.len])?;
         }
-        Ok((len, base))
+        Ok((row.len, row.base))
     }
 
     /// Go to the next page that may hold rows.
@@ -326,6 +318,12 @@ struct Candidate {
     is_last: bool,
 }
 
+/// A row that was copied.
+pub(super) struct Place {
+    pub(super) len: usize,
+    pub(super) base: u32,
+}
+
 /// The rows of the page on which the scan stands. They are read unless the frame holds them.
 fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'d>, DbError> {
     let numbers = db.media.numbers();
@@ -352,6 +350,22 @@ fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'
     };
     db.held = Some(Held { page: at, len, base });
     Ok(Stretch::new(&db.frame[..len], base))
+}
+
+/// Copy a row of a page, as far as it lies there. Returns how many bytes that are.
+pub(super) fn copy_row(
+    stretch: &Stretch<'_>,
+    place: u32,
+    out: &mut [u8],
+) -> Result<(Place, usize), DbError> {
+    let row = stretch.rows().nth(place as usize).ok_or(DbError::Unknown)?;
+    let len = crate::row::row_len(row)?;
+    let some = row.len().min(len);
+    let Some(out) = out.get_mut(..len) else {
+        return Err(DbError::RowTooLong { needed: len });
+    };
+    out[..some].copy_from_slice(&row[..some]);
+    Ok((Place { len, base: stretch.base }, some))
 }
 
 /// Read the rest of a row that begins on page `at` and is longer than a page.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Blame, CauseTree, Trace};
+use flysch_chip::Trace;
 use serde::Serialize;
 
 use crate::machine::power::Drawn;
@@ -121,16 +121,7 @@ impl Run {
     /// Empty the trace to save memory when there are many results. All figures have been computed
     /// before.
     pub(crate) fn forget_trace(&mut self) {
-        let causes = CauseTree::default();
-        let geometry = self.trace.geometry;
-        self.trace = Trace {
-            geometry,
-            causes,
-            tasks: Vec::new(),
-            events: Vec::new(),
-            blame: Blame::default(),
-            origin: String::new(),
-        };
+        self.trace = Trace::empty(self.trace.geometry);
     }
 }
 

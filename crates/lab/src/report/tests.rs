@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flysch_charts::page::is_own;
-use flysch_chip::{Blame, CauseTree, Trace};
+use flysch_chip::Trace;
 use flysch_nand::Geometry;
 
 use super::html;
@@ -72,22 +72,15 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
 
 /// A trace without events.
 fn trace() -> Trace {
-    Trace {
-        geometry: Geometry {
-            page_size: 2048,
-            oob_size: 64,
-            sectors_per_page: 4,
-            partial_programs: 4,
-            pages_per_block: 64,
-            block_count: 2048,
-            in_order: true,
-        },
-        causes: CauseTree::default(),
-        tasks: Vec::new(),
-        events: Vec::new(),
-        blame: Blame::default(),
-        origin: String::new(),
-    }
+    Trace::empty(Geometry {
+        page_size: 2048,
+        oob_size: 64,
+        sectors_per_page: 4,
+        partial_programs: 4,
+        pages_per_block: 64,
+        block_count: 2048,
+        in_order: true,
+    })
 }
 
 /// A run in which nothing happened, on a partition with this many blocks.

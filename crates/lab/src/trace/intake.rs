@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Blame, CauseId, CauseTree, Event, EventPlace, TaskId, Trace};
+use flysch_chip::{CauseId, Event, EventPlace, TaskId, Trace};
 use flysch_nand::Geometry;
 
 use super::error::{Fault, Place, TraceError};
@@ -40,15 +40,7 @@ impl Intake {
     pub(super) fn new(geometry: Geometry) -> Result<Self, Fault> {
         geometry.check().map_err(Fault::Geometry)?;
         within("block count", geometry.block_count.into(), BLOCKS_MAX.into())?;
-        let causes = CauseTree::default();
-        let trace = Trace {
-            geometry,
-            causes,
-            tasks: Vec::new(),
-            events: Vec::new(),
-            blame: Blame::default(),
-            origin: String::new(),
-        };
+        let trace = Trace::empty(geometry);
         Ok(Self { trace, depths: vec![0], known_causes: BTreeMap::new() })
     }
 

@@ -13,7 +13,7 @@ use flysch_linux::jffs2::{self, Compressor, Jffs2};
 use flysch_linux::mtd::{EccMode, Partition, RawNand};
 use flysch_linux::plainfs::Plainfs;
 use flysch_linux::ubifs::{self, Ubifs};
-use flysch_linux::vfs::Vfs;
+use flysch_linux::vfs::{Fd, Vfs};
 use flysch_linux::yaffs2::{self, Yaffs2};
 use flysch_nand::{Geometry, Nand};
 
@@ -201,5 +201,19 @@ impl Machine {
         vfs.unmount().map_err(told)?;
         let fs = self.mount_yaffs2()?;
         Ok(fs.free_bytes().expect("it is counted") + fs.summary_bytes())
+    }
+}
+
+/// Write to a file until there is no room. Returns the bytes that were written.
+pub(crate) fn fill(vfs: &mut Vfs, fd: Fd) -> u64 {
+    let mut size = 0;
+    loop {
+        match vfs.write(fd, size, &[7; 1000]) {
+            Ok(()) => size += 1000,
+            Err(error) => {
+                assert_eq!(error, FsError::NoSpace);
+                return size;
+            }
+        }
     }
 }

@@ -6,21 +6,14 @@ use flysch::db::{Clock, Db, DbError, Direction, Durability, Stats};
 use flysch::media::{Cause, Verify};
 
 use super::image::Image;
-use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
+use super::world::{OPTIONS, SCHEMA, created, expected, insert, rows};
 
 const RAM: usize = 9_000;
-
-fn created(blocks: u32) -> Image {
-    let mut image = Image::blank(512, blocks);
-    let mut ram = vec![0; RAM];
-    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
-    image
-}
 
 /// Programs by cause, erases and reads are those that the chip counted.
 #[test]
 fn stats_are_what_the_chip_counted() {
-    let mut image = created(96);
+    let mut image = created(96, RAM);
     image.bad[40] = true;
     let mut ram = vec![0; RAM];
     for life in 0..4 {
@@ -56,7 +49,7 @@ fn stats_are_what_the_chip_counted() {
 #[test]
 fn pages_that_went_wrong_are_found_by_reading_back() {
     for every in [9, 23, 50] {
-        let mut image = created(300);
+        let mut image = created(300, RAM);
         let wanted: Vec<i64> = (0..150).collect();
         let mut ram = vec![0; RAM];
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
@@ -76,7 +69,7 @@ fn pages_that_went_wrong_are_found_by_reading_back() {
 #[test]
 fn reading_back_commits_costs_their_reads() {
     let reads_with = |verify| {
-        let mut image = created(96);
+        let mut image = created(96, RAM);
         let mut ram = vec![0; RAM];
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         db.set_verify(verify);
@@ -113,7 +106,7 @@ impl Clock for Ticks {
 /// A commit carries the time of its moment, and a mount finds that of the last one.
 #[test]
 fn commits_carry_the_time_of_the_clock() {
-    let mut image = created(96);
+    let mut image = created(96, RAM);
     let ticks = Ticks(Cell::new(1_000));
     let mut ram = vec![0; RAM];
     {

@@ -9,7 +9,7 @@ use flysch::media::MediaError;
 use flysch_chip::Prng;
 
 use super::image::{Doubt, Image};
-use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
+use super::world::{OPTIONS, SCHEMA, created, expected, insert, rows};
 
 const RAM: usize = 9_000;
 
@@ -71,9 +71,7 @@ fn live(
 /// Lives on a device of so many blocks, of which one operation in `fails_every` fails.
 fn history(seed: u64, blocks: u32, fails_every: Option<u64>) -> [u64; 3] {
     let mut prng = Prng::new(seed);
-    let mut image = Image::blank(512, blocks);
-    let mut ram = vec![0; RAM];
-    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
+    let mut image = created(blocks, RAM);
     let (mut bounds, mut ends) = (Bounds { least: 0, most: 0 }, [0; 3]);
     image.fails_every = fails_every;
     for life in 0..10 {

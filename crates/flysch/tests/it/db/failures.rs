@@ -4,24 +4,16 @@ use flysch::db::{Db, DbError, Direction, Durability};
 use flysch::row::Value;
 
 use super::forge::kind;
-use super::image::Image;
-use super::world::{OPTIONS, SCHEMA, ask_indexes, expected, insert, rows};
+use super::world::{OPTIONS, SCHEMA, ask_indexes, created, expected, insert, rows};
 
 const RAM: usize = 9_000;
-
-fn created(blocks: u32) -> Image {
-    let mut image = Image::blank(512, blocks);
-    let mut ram = vec![0; RAM];
-    Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
-    image
-}
 
 /// Every block of which a program or an erase failed bears a mark, and is used no more: the chip
 /// refuses what is done to a block with a mark.
 #[test]
 fn blocks_that_failed_are_marked_and_left() {
     for every in [17, 40, 101] {
-        let mut image = created(200);
+        let mut image = created(200, RAM);
         image.fails_every = Some(every);
         let (mut kept, mut next) = (Vec::new(), 0);
         for life in 0..5 {
@@ -58,7 +50,7 @@ fn blocks_that_failed_are_marked_and_left() {
 /// was, and every row is in its indexes.
 #[test]
 fn a_read_that_fails_once_does_no_lasting_harm() {
-    let mut image = created(160);
+    let mut image = created(160, RAM);
     let (mut kept, mut failed) = (Vec::new(), 0);
     let mut ram = vec![0; RAM];
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
@@ -86,7 +78,7 @@ fn a_read_that_fails_once_does_no_lasting_harm() {
 /// their entries are in RAM and its own are not. One that has too many is refused by name.
 #[test]
 fn a_transaction_finds_what_it_wrote_in_runs() {
-    let mut image = created(160);
+    let mut image = created(160, RAM);
     let mut ram = vec![0; RAM];
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     insert(&mut db, &[1, 2, 3], 0, Durability::Durable).unwrap();

@@ -44,6 +44,19 @@ pub(super) struct Image {
 /// The bytes of a page; none where it is erased.
 type Cells = Option<Rc<[u8]>>;
 
+/// The sizes of a chip whose pages are programmed in order and once.
+pub(super) fn geometry(page_size: u32, pages_per_block: u32, block_count: u32) -> Geometry {
+    Geometry {
+        page_size,
+        oob_size: page_size / 32,
+        sectors_per_page: page_size / 512,
+        partial_programs: 1,
+        pages_per_block,
+        block_count,
+        in_order: true,
+    }
+}
+
 /// Which of its two contents a doubtful page shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {
@@ -60,15 +73,7 @@ impl Image {
 
     /// An erased chip.
     pub(super) fn of(page_size: u32, pages_per_block: u32, block_count: u32) -> Self {
-        let geometry = Geometry {
-            page_size,
-            oob_size: page_size / 32,
-            sectors_per_page: page_size / 512,
-            partial_programs: 1,
-            pages_per_block,
-            block_count,
-            in_order: true,
-        };
+        let geometry = geometry(page_size, pages_per_block, block_count);
         Self {
             geometry,
             pages: vec![None; geometry.page_count() as usize],

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use flysch::db::{Db, DbError, Direction, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::{Chip, Clock, FaultInjector, Part};
-use flysch_nand::Geometry;
+
+use super::image::{Image, geometry};
 
 /// Readings of sensors, and notes of any length.
 pub(super) const SCHEMA: Schema<'static> = Schema {
@@ -48,17 +49,16 @@ pub(super) fn chip(page_size: u32, block_count: u32) -> FaultInjector {
 
 pub(super) fn chip_of(page_size: u32, pages_per_block: u32, block_count: u32) -> FaultInjector {
     let part = Part::builtin("gemalto-vfl").unwrap();
-    let geometry = Geometry {
-        page_size,
-        oob_size: page_size / 32,
-        sectors_per_page: page_size / 512,
-        partial_programs: 1,
-        pages_per_block,
-        block_count,
-        in_order: true,
-    };
+    let geometry = geometry(page_size, pages_per_block, block_count);
     let part = Part { geometry, ..part };
     FaultInjector::new(Chip::new(Arc::new(part), Clock::new(), 1))
+}
+
+/// A chip of pages of 512 bytes that holds an empty database.
+pub(super) fn created(blocks: u32, ram: usize) -> Image {
+    let mut image = Image::blank(512, blocks);
+    Db::create(&mut image, &SCHEMA, OPTIONS, &mut vec![0; ram]).map(drop).unwrap();
+    image
 }
 
 /// A row as the tests know it.

@@ -10,12 +10,12 @@ use flysch_linux::block_device::{BlockDevice, BlockError};
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::{Bus, Card};
 use flysch_linux::cpu::{Cpu, Speed};
-use flysch_linux::filesystem::FsError;
 use flysch_linux::plainfs::{Plainfs, PlainfsError};
 use flysch_linux::vfs::Vfs;
 
 use crate::crash::{self, Plan, Rig};
 use crate::ftl::{LOG_BLOCK, PAGE_MAP, attach, chip, shape};
+use crate::machine::fill;
 use disk::Disk;
 
 /// Size of the disk, blocks of 4 KiB.
@@ -107,14 +107,7 @@ fn a_full_device_says_so_and_keeps_what_it_has() {
     let mut vfs = on(Box::new(disk.clone()), &clock, true).unwrap();
     for round in 0..3 {
         let fd = vfs.open("full", true).unwrap();
-        let mut size = 0;
-        let error = loop {
-            match vfs.write(fd, size, &[7; 1000]) {
-                Ok(()) => size += 1000,
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(error, FsError::NoSpace);
+        let size = fill(&mut vfs, fd);
         assert!(size > 200_000, "round {round}: {size}");
         vfs.sync().unwrap();
         vfs = on(Box::new(disk.clone()), &clock, false).unwrap();

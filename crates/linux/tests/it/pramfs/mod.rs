@@ -11,6 +11,7 @@ use flysch_linux::vfs::Vfs;
 use flysch_nand::NvRam;
 
 use crate::crash::{self, Plan, Rig};
+use crate::machine::fill;
 
 const SIZE: u32 = 1 << 18;
 const OPTIONS: PramfsOptions = PramfsOptions { block_size: 2048, inode_count: Some(16) };
@@ -88,14 +89,7 @@ fn a_full_memory_says_so_and_keeps_what_it_has() {
     let (memory, clock) = formatted(OPTIONS);
     let mut vfs = mount(&memory, &clock).unwrap();
     let fd = vfs.open("full", true).unwrap();
-    let mut size = 0;
-    let error = loop {
-        match vfs.write(fd, size, &[7; 1000]) {
-            Ok(()) => size += 1000,
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(error, FsError::NoSpace);
+    let size = fill(&mut vfs, fd);
     assert!(size > u64::from(SIZE) * 9 / 10, "{size}");
     let mut vfs = mount(&memory, &clock).unwrap();
     let fd = vfs.open("full", false).unwrap();

@@ -8,6 +8,8 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema,
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
+use crate::db::image::geometry;
+
 /// A chip, a schema, memory, and the sizes that values are drawn by.
 #[derive(Clone, Debug)]
 pub(super) struct World {
@@ -45,15 +47,7 @@ impl World {
         let block_count = 24 + prng.below(more) as u32;
         // A partition leaves blocks alone on both sides.
         let (before, behind) = one(prng, &[(0, 0), (0, 0), (0, 0), (3, 5)]);
-        let geometry = Geometry {
-            page_size,
-            oob_size: page_size / 32,
-            sectors_per_page: page_size / 512,
-            partial_programs: 1,
-            pages_per_block,
-            block_count: before + block_count + behind,
-            in_order: true,
-        };
+        let geometry = geometry(page_size, pages_per_block, before + block_count + behind);
         let partition = Partition { first: before, count: block_count };
         let bad_rate = one(prng, &[0, 0, 20, 60]);
         let is_bad = |_: &u32| prng.below(1000) < bad_rate;
