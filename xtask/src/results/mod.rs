@@ -1,7 +1,7 @@
 //! Generates every figure that the documents quote, with the release binary.
 //!
 //! 1. A module runs `flysch`, reads its JSON and writes the Markdown of its sections.
-//! 2. `docs/results.md` and `docs/speed.md` contain nothing else.
+//! 2. `docs/results.md`, `docs/speed.md` and `docs/options.md` contain nothing else.
 //!    In `docs/findings.md`, the part between two marks is generated.
 //!    So the same binary gives the same bytes.
 
@@ -9,6 +9,7 @@ mod counts;
 mod hybrid;
 mod kernel;
 mod mounts;
+mod options;
 mod papers;
 mod read_ahead;
 mod speed;
@@ -24,6 +25,7 @@ use std::process::Command;
 const RESULTS: &str = "docs/results.md";
 const FINDINGS: &str = "docs/findings.md";
 const SPEED: &str = "docs/speed.md";
+const OPTIONS: &str = "docs/options.md";
 
 const OPENING: &str = "\
 # Results
@@ -60,6 +62,7 @@ impl Flysch {
 /// Generate the documents, and write them or compare them with the committed ones.
 pub(crate) fn run(mode: Mode) -> Outcome {
     let flysch = Flysch { binary: shell::release_binary()? };
+    settle(OPTIONS, &options::render(&flysch)?, mode)?;
     let papers = Papers::judge(&flysch)?;
     let findings = between_marks(&read(FINDINGS)?, &papers.failures()?)?;
     settle(FINDINGS, &findings, mode)?;
