@@ -20,7 +20,7 @@ use super::settle::write_root;
 use super::stream::{Reader, StreamError};
 use super::table::pages_ahead;
 use super::{Body, Log, choose_list};
-use crate::media::{Media, MediaError, Use};
+use crate::media::{Media, MediaError, Use, Wear};
 
 /// The newest root of an earlier database on the chip.
 struct Earlier {
@@ -57,7 +57,7 @@ pub(crate) fn format<N: Nand>(
     // Salts of databases are odd, those of roots' seals are not: so they differ.
     media.salt = earlier.as_ref().map_or(salt, |earlier| earlier.salt.wrapping_add(2)) | 1;
     let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
-    let list = choose_list(media, 0)?;
+    let list = choose_list(media, 0, Wear::Least)?;
     let mut log = Log {
         cells,
         moves: Moves { anchors, ..Moves::NONE },

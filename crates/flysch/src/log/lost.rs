@@ -14,7 +14,7 @@ use super::root::{self, FRONT_SIZE, Front, LIST_MAX, Seen};
 use super::sight::Sights;
 use super::table::pages_ahead;
 use super::{Log, choose_list, name_of};
-use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight};
+use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight, Wear};
 
 /// Greatest number of bytes of a root's checkpoint without its front, the tail and the block table.
 const STATE_MAX: usize = 2048;
@@ -67,7 +67,7 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
         let next = media.next;
-        let list = match choose_list(media, self.ordinal_of_mount()) {
+        let list = match choose_list(media, self.ordinal_of_mount(), Wear::Any) {
             Ok(list) => list,
             Err(MediaError::Full) => return Ok(false),
             Err(error) => return Err(error),

@@ -38,7 +38,7 @@ use self::moves::Moves;
 use self::root::{Cells, Front, LIST_MAX, List, Seen};
 use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
-use crate::media::{Kind, Media, MediaError, Name, Use};
+use crate::media::{Kind, Media, MediaError, Name, Use, Wear};
 
 /// Greatest number of records in a chain, in which each has only what was added to the tail since
 /// the one before.
@@ -209,6 +209,8 @@ impl Log {
         };
         while let Err(MediaError::ProgramFailed(_)) = done {
             let block = u32::from(self.list.blocks[usize::from(self.at)]);
+            // Where no other block is found now, the next call does not go on in this one.
+            self.page = media.geometry().pages_per_block;
             media.mark_bad(block)?;
             done = self.checkpoint(media, &body, frame);
         }
@@ -367,6 +369,8 @@ impl Log {
         media.changes.forget_marked();
         let whole = self.whole(media, body);
         if self.page + pages_of(media, &whole) >= media.geometry().pages_per_block {
+            media.changes = changes;
+            self.page = media.geometry().pages_per_block;
             return Err(MediaError::Full);
         }
         let written = self.write(media, &whole, frame);
@@ -509,7 +513,7 @@ impl Log {
         } else {
             self.next.passed = 0;
             let last = self.list.ordinal + u32::from(self.list.len);
-            choose_list(media, last.max(self.next.ordinal))?
+            choose_list(media, last.max(self.next.ordinal), Wear::Least)?
         };
         self.next.ordinal = next.ordinal + u32::from(next.len);
         self.next.list = Some(next);
@@ -600,11 +604,15 @@ impl Log {
 }
 
 /// Choose free blocks for a list. They are not erased yet.
-fn choose_list<N: Nand>(media: &mut Media<'_, N>, ordinal: u32) -> Result<List, MediaError> {
-    let wanted = list_len(media.partition().count);
+fn choose_list<N: Nand>(
+    media: &mut Media<'_, N>,
+    ordinal: u32,
+    wanted: Wear,
+) -> Result<List, MediaError> {
+    let count = list_len(media.partition().count);
     let mut list = List { ordinal, ..List::NONE };
-    while list.len < wanted {
-        match media.choose(Use::Log) {
+    while list.len < count {
+        match media.choose(wanted) {
             Ok(block) => list.blocks[usize::from(list.len)] = block as u16,
             Err(MediaError::Full) if list.len > 0 => break,
             Err(error) => return Err(error),

@@ -9,7 +9,7 @@ use super::mount::Doubt;
 use super::root::{self, CELLS_MAX, Cells, List, Seen, target};
 use super::table::pages_ahead;
 use super::{Body, CHECKPOINT, Log, Next, choose_list};
-use crate::media::{Media, MediaError, Use};
+use crate::media::{Media, MediaError, Use, Wear};
 
 impl Doubt {
     /// Make certain what the mount found, before anything else is programmed.
@@ -44,7 +44,7 @@ impl Doubt {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         let sights = &self.sights;
-        let list = choose_list(media, log.ordinal_of_mount())?;
+        let list = choose_list(media, log.ordinal_of_mount(), Wear::Any)?;
         for block in 0..media.table.len() {
             if !list.as_slice().contains(&(block as u16)) {
                 media.release_log(block);

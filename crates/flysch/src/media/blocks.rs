@@ -115,12 +115,13 @@ impl<N: Nand> Media<'_, N> {
         self.table.free_count() - u32::from(self.copy.is_some())
     }
 
-    /// Choose a free block for the log, without erasing it yet.
-    pub(crate) fn choose(&mut self, used: Use) -> Result<u32, MediaError> {
-        let block = self.next_free(Wear::of(used))?;
+    /// Choose a free block for the log, worn as wanted, without erasing it yet.
+    pub(crate) fn choose(&mut self, wanted: Wear) -> Result<u32, MediaError> {
+        let wanted = if wanted == Wear::Any { wanted } else { self.drawn(wanted, DRAWN_LOG) };
+        let block = self.next_free(wanted)?;
         debug_assert!(self.table.at(block) == Use::Free, "what is chosen was free");
         debug_assert!(self.ready != Some(block), "the block erased ahead is for others");
-        self.table.set(block, used);
+        self.table.set(block, Use::Log);
         Ok(block)
     }
 
@@ -207,6 +208,7 @@ impl<N: Nand> Media<'_, N> {
     }
 
     pub(super) fn erase_next(&mut self, wanted: Wear) -> Result<u32, MediaError> {
+        let wanted = self.drawn(wanted, 1 << wanted as u8);
         for _ in 0..self.table.len() {
             let block = self.next_free(wanted)?;
             if self.erase(block)? {
@@ -214,6 +216,23 @@ impl<N: Nand> Media<'_, N> {
             }
         }
         Err(MediaError::Full)
+    }
+
+    /// How the next block of a kind is chosen: the first one of a session by chance, however worn.
+    ///
+    /// Nothing on flash may ever tell that it was erased, where the session ends before a record or
+    /// a checkpoint does. All such sessions would take the same block otherwise.
+    fn drawn(&mut self, wanted: Wear, kind: u8) -> Wear {
+        if self.drawn & kind != 0 {
+            return wanted;
+        }
+        self.drawn |= kind;
+        let mixed = self.write.wrapping_add(u64::from(kind)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut free = (0..self.table.len()).filter(|&block| self.is_free(block));
+        let at = ((mixed >> 32) * free.clone().count() as u64) >> 32;
+        let next = free.nth(at as usize).unwrap_or(0);
+        self.next = next;
+        Wear::Any
     }
 
     fn is_free(&self, block: u32) -> bool {
@@ -229,6 +248,7 @@ impl<N: Nand> Media<'_, N> {
         let worn = |block: &u32| match wanted {
             Wear::Least => self.table.wear(*block),
             Wear::Most => u8::MAX - self.table.wear(*block),
+            Wear::Any => 0,
         };
         let block = turn.filter(is_free).min_by_key(worn).ok_or(MediaError::Full)?;
         self.next = (block + 1) % count;
@@ -236,16 +256,20 @@ impl<N: Nand> Media<'_, N> {
     }
 }
 
+/// The bit of blocks of the log, among the kinds of which a session has chosen one.
+const DRAWN_LOG: u8 = 1 << 7;
 /// Changes of the block table that are kept for blocks that have to be taken.
 const CHANGES_KEPT: usize = 12;
 
 /// Which of the free blocks is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wear {
+pub(crate) enum Wear {
     /// The least worn: for content that will soon be erased again.
     Least,
     /// The most worn: for content that stays.
     Most,
+    /// Any, in turn: for what may end before a checkpoint tells of the erase.
+    Any,
 }
 
 impl Wear {

@@ -20,6 +20,7 @@ mod table;
 mod verify;
 
 pub use address::{Numbers, Page, Space};
+pub(crate) use blocks::Wear;
 pub(crate) use changes::{CHANGE_SIZE, CHANGES_MAX, Changes};
 pub(crate) use copies::Copied;
 pub use counts::{Cause, Counts};
@@ -119,6 +120,8 @@ pub struct Media<'ram, N> {
     pub(crate) next: u32,
     /// A block that was erased before it is needed. The table still has it as free.
     ready: Option<u32>,
+    /// A bit for each kind of blocks of which this session has chosen one.
+    drawn: u8,
     /// A block that the next record lets go. The table has it as free, but nobody takes it yet.
     given_up: Option<u32>,
     /// A block in which a read had many bits corrected; None where there is none.
@@ -154,6 +157,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
             verify: Verify::Never,
             next: 0,
             ready: None,
+            drawn: 0,
             given_up: None,
             worn: None,
             scrub_from: 1,

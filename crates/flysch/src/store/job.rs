@@ -66,7 +66,8 @@ impl Store<'_> {
         let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
         let count = recents().count();
         let is_crowded = count + self.levels_max() >= INPUTS_MAX || self.runs.room() <= 2;
-        if fresh >= usize::from(self.config.fan) || is_crowded && fresh > 1 {
+        let is_small_due = fresh >= usize::from(self.config.fan) || is_crowded && fresh > 1;
+        if is_small_due && !self.is_behind() {
             return Some(Due::Small);
         }
         let entries: u32 = recents().map(|(slot, _)| self.runs.run(slot).entries).sum();

@@ -117,6 +117,9 @@ pub struct Store<'ram> {
     updated: u8,
 }
 
+/// Slices of merging at an insert where merges were left behind.
+const SLICES_BEHIND: u32 = 8;
+
 impl<'ram> Store<'ram> {
     /// An empty store. `ram` has [`StoreConfig::carved`] bytes.
     ///
@@ -228,9 +231,10 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
-    /// How often [`Store::work`] is to be called at the next insert; 0 where no work is due.
+    /// How often [`Store::work`] is to be called at the next insert; 0 where no work is due. More
+    /// than once only where merges were left behind, as they are in sessions of few rows.
     pub fn slices_due(&self) -> u32 {
-        u32::from(self.is_due())
+        if self.is_behind() { SLICES_BEHIND } else { u32::from(self.is_due()) }
     }
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and one
@@ -241,7 +245,8 @@ impl<'ram> Store<'ram> {
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
-        let mut work = if self.is_learning() {
+        let is_merging = self.job.is_some() || self.due().is_some();
+        let mut work = if self.is_learning() && !(is_merging && self.is_behind()) {
             self.learn(media, lent.cell)?
         } else if self.job.is_some() || self.start_due() {
             self.step(media, lent)?

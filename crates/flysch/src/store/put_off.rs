@@ -49,8 +49,22 @@ impl PutOff {
 }
 
 impl Store<'_> {
+    /// Whether so many entries are recent that the large merges go before all else.
+    ///
+    /// A session of few rows ends before the filters are learnt and a small merge is done, and the
+    /// next one begins both anew. Without this the large merges would never get their turn, and the
+    /// recent runs would grow without end.
+    pub(crate) fn is_behind(&self) -> bool {
+        let recents = self.runs.recents().filter(|(_, head)| !head.is(OPEN));
+        let entries: u32 = recents.map(|(slot, _)| self.runs.run(slot).entries).sum();
+        entries / 2 > self.config.recents_max
+    }
+
     /// Whether a small merge has to run before the large one goes on.
     pub(crate) fn is_small_due(&self) -> bool {
+        if self.is_behind() && !self.is_crowded() {
+            return false;
+        }
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;
         let recents = || self.runs.recents().filter(|(_, head)| is_free(head.marks));
         let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();

@@ -4,7 +4,7 @@ use flysch::db::{Db, DbError, Direction, Durability};
 use flysch::row::Value;
 
 use super::forge::kind;
-use super::world::{OPTIONS, SCHEMA, ask_indexes, created, expected, insert, rows};
+use super::world::{OPTIONS, SCHEMA, ask_indexes, created, expected, insert, row, rows};
 
 const RAM: usize = 9_000;
 
@@ -104,4 +104,39 @@ fn a_transaction_finds_what_it_wrote_in_runs() {
     tx.roll_back().unwrap();
     let row = db.get(0, 0, &[Value::Integer(2)], &mut out).unwrap();
     assert!(row.is_some_and(|row| row.column(3) != Ok(Value::Text("new"))));
+}
+
+/// Where all programs and erases fail, no block is left for the log. The commit that was refused,
+/// and those that follow, do not go to a block that was marked.
+#[test]
+fn a_log_that_found_no_block_does_not_go_on_in_one_that_failed() {
+    let mut refused = 0;
+    for spared in 0..40 {
+        let mut image = created(24, RAM);
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let mut kept: Vec<i64> = (0..30 + spared).collect();
+        for id in &kept {
+            insert(&mut db, &[*id], 40, Durability::Durable).unwrap();
+        }
+        let before = refused;
+        db.nand_mut().fails_every = Some(1);
+        let mut tx = db.begin().unwrap();
+        if row(500, 40).insert(&mut tx).is_ok() {
+            assert_eq!(tx.commit(Durability::Durable), Err(DbError::Full), "{spared}");
+            refused += 1;
+        }
+        // From here on the chip works, and refuses what is done to a block with a mark.
+        db.nand_mut().fails_every = Some(u64::MAX);
+        let is_kept = (0..3).any(|_| {
+            let outcome = db.sync();
+            assert!(matches!(outcome, Ok(()) | Err(DbError::Full)), "{spared}: {outcome:?}");
+            outcome == Ok(())
+        });
+        kept.extend((is_kept && refused > before).then_some(500));
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let all = rows(&mut db, Direction::Forward).unwrap();
+        assert_eq!(all, expected(&kept, 40), "{spared}");
+    }
+    assert!(refused > 30, "{refused} commits were refused");
 }

@@ -24,6 +24,7 @@ mod rings;
 mod roots;
 mod scrub;
 mod snapshots;
+mod spent;
 mod versions;
 mod wakes;
 mod world;

@@ -150,9 +150,12 @@ fn wakes_do_not_wear_root_blocks_out() {
     let (mean, most, of_roots) = device.wear();
     println!("{blocks} blocks, {cut} cut wakes: mean, most, most of roots {after_cuts:?}");
     println!("and {clean} clean ones: {mean:.1}, {most}, {of_roots}; {not_clean} were not clean");
-    for (mean, _, of_roots) in [after_cuts, (mean, most, of_roots)] {
+    for (mean, most, of_roots) in [after_cuts, (mean, most, of_roots)] {
         let is_kept = f64::from(of_roots) <= 2.0 * mean;
         assert!(is_kept, "a root block is worn {of_roots} times, the mean {mean:.1}");
+        // Of as many wakes one block was once worn by a third: no checkpoint told of its erases.
+        let is_even = f64::from(most) <= 2.0 * mean;
+        assert!(is_even, "a block is worn {most} times, the mean {mean:.1}");
     }
     assert!(not_clean <= 4, "{not_clean} mounts after a close were not clean");
 }
@@ -182,5 +185,17 @@ fn mounts_read_little() {
         println!("{blocks} blocks, {id} rows: most reads of a mount, programs and erases of the");
         println!("first commit: after a cut {cut:?}, after a close {clean:?}");
         assert!(cut[0] <= 110 && clean[0] <= 110, "{blocks} blocks: {cut:?}, {clean:?}");
+    }
+}
+
+/// Lives of one commit that pay little ahead: each leaves a void span in its block, and its mount
+/// forgets the victim of compaction. On 1,024 blocks rows were refused after some 1,100 of them,
+/// with 992 blocks free.
+#[test]
+fn short_lives_that_pay_little_ahead_are_never_refused() {
+    let mut device = Device::new((&COUNTERS, count), (2048, 64, 128), (20_000, 100));
+    device.budget = 16;
+    for wake in 0..1600 {
+        device.wake(wake..wake + 1, false);
     }
 }

@@ -13,8 +13,12 @@ use super::state::{
 };
 use super::switches::Broken;
 
-/// Numbers of each space before they come round again, and those of the ring.
+/// Numbers of each space before they come round again, and those of the ring, on a device of up to
+/// [`SMALL`] blocks. They are few, so that they come round often.
 const WINDOW: [u8; 4] = [26, 12, 8, 20];
+/// The same on a larger device: its blocks of one space may be more than those numbers.
+const WINDOW_OF_MORE: [u8; 4] = [32, 32, 32, 32];
+const SMALL: u8 = 31;
 /// What stands for the ring among the spaces whose numbers are given.
 pub(crate) const RING_SPACE: u8 = 3;
 const WINDOW_MAX: usize = 64;
@@ -239,17 +243,23 @@ impl Engine {
         (block != NOWHERE).then_some(block)
     }
 
+    /// How many numbers a space has.
+    fn window(&self, space: u8) -> u8 {
+        let is_small = self.config.block_count <= SMALL;
+        if is_small { WINDOW[usize::from(space)] } else { WINDOW_OF_MORE[usize::from(space)] }
+    }
+
     /// The next number of a space that no block in use has.
     pub(crate) fn give_number(&mut self, space: u8) -> Done<u8> {
         let number = self.next_number(space)?;
         let first = if space == RING_SPACE { RING_FIRST } else { 0 };
-        self.state.next[usize::from(space)] = (number - first + 1) % WINDOW[usize::from(space)];
+        self.state.next[usize::from(space)] = (number - first + 1) % self.window(space);
         Ok(number)
     }
 
     /// The number that [`Engine::give_number`] gives next.
     pub(crate) fn next_number(&self, space: u8) -> Done<u8> {
-        let window = WINDOW[usize::from(space)];
+        let window = self.window(space);
         let mut number = self.state.next[usize::from(space)];
         let (first, of) = if space == RING_SPACE { (RING_FIRST, 0) } else { (0, space) };
         // The order of the ring's numbers is that of its age.

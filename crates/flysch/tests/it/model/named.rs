@@ -508,3 +508,14 @@ fn flush_behind_spilled_pages(history: &mut History) -> Done {
 fn n5_a_flush_in_a_transaction_moves_no_mark_past_its_pages() {
     holds(flush_behind_spilled_pages, &[Broken::MarkPassesSpilled]);
 }
+
+/// A device of 36 blocks had more blocks of young runs than the model had numbers for them, so that
+/// a mount said that it was full. The engine has two numbers for each block of a device.
+#[test]
+fn a_larger_device_does_not_run_out_of_numbers() {
+    for seed in [502_224].into_iter().chain(0..40) {
+        let mut plan = Plan::moves(seed, None);
+        plan.config.block_count = 36;
+        assert_eq!(super::run(plan).0, Ok(()), "seed {seed}");
+    }
+}
