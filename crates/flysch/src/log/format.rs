@@ -69,7 +69,7 @@ pub(crate) fn format<N: Nand>(
         list,
         live: list,
         at: 0,
-        page: 0,
+        page: u32::from(pages_ahead(media)),
         ahead: pages_ahead(media),
         record_pages: 1,
         number: 0,
