@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, HAS_BESIDE, NvLog, PROGRAMS_MAX};
+use crate::log::{Body, HAS_BESIDE, NUMBER_MAX, NvLog, PROGRAMS_MAX};
 use crate::media::MediaError;
 use crate::record::Records;
 use crate::store::Store;
@@ -38,6 +38,7 @@ impl<'l> Layers<'l, '_> {
         state: &'l mut [u8],
     ) -> Body<'l> {
         let tail = self.records.tail.committed();
+        debug_assert!(logged <= tail.len(), "records hold what is committed, and no more");
         let (rows, indexes) = state.split_at_mut(self.records.state_size());
         self.records.emit(rows);
         let len = rows.len() + self.store.emit_state(indexes);
@@ -62,6 +63,10 @@ impl<N: Nand> Db<'_, '_, N> {
     /// erases as a rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         let Some(doubt) = &self.doubt else { return Ok(()) };
+        debug_assert!(
+            self.under_way.is_none(),
+            "what was found is made certain before more is done"
+        );
         (self.held, self.held_cells) = (None, None);
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
@@ -75,6 +80,8 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Commit everything that was done since the last commit.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "a transaction is committed once");
+        self.check();
+        debug_assert!(self.commit < NUMBER_MAX, "no transaction begins without a number");
         self.note_time();
         let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
         if has_runs {
@@ -88,6 +95,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if has_runs {
             self.mark_flushed();
         }
+        self.check();
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
 
@@ -113,6 +121,7 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_none(), "a record holds committed rows alone");
         self.settle()?;
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
+        self.check();
         self.forget_frame();
         self.advance_rings()?;
         // A record in the NvRam lets no block go, so one in the log is needed.
@@ -146,6 +155,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
+        self.check();
         Ok(())
     }
 
@@ -183,6 +193,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// complete, so a lack of free blocks is no error here; it is one when a block is needed.
     #[inline(never)]
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
+        debug_assert!(!self.is_lazy, "what is paid ahead comes after the commit");
         let spent = self.media.write - self.begun_at;
         if spent >= PROGRAMS_MAX {
             return Ok(false);
@@ -214,6 +225,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.roll_back_open()?;
         self.settle()?;
+        self.check();
+        debug_assert!(self.doubt.is_none(), "a close says nothing of what is not certain");
         self.forget_beside();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };

@@ -10,6 +10,7 @@
 //! 3. The first program after an open makes certain what the open found.
 
 mod cascade;
+mod check;
 mod clock;
 mod commit;
 mod compact;

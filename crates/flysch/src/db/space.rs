@@ -129,6 +129,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Do so many steps of compaction, or fewer where fewer are to be done, and the merges for the
     /// entries that they add.
     fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let mut records = 0;
         for _ in 0..steps {
             // Entries of moved rows are merged as those of new rows are.
@@ -213,6 +214,11 @@ impl<N: Nand> Db<'_, '_, N> {
             {
                 first = numbers.next_block(first);
             }
+            let passed = |page| numbers.distance(stream.first, page);
+            debug_assert!(
+                passed(first) <= passed(stream.mark),
+                "no page is passed whose entries wait"
+            );
             self.records.stream_mut(space).first = first;
         }
     }
