@@ -109,6 +109,10 @@ impl Writer<'_> {
         debug_assert!(self.at > 0, "a part without bytes is refused when it is read");
         assert!(self.part < PARTS_MAX, "a record has fewer parts than its header counts");
         let Place { block, page, name, kind, number } = self.place;
+        if page + u32::from(self.part) >= media.geometry().pages_per_block {
+            // The block table of many blocks does not fit a root in one small block.
+            return Err(MediaError::Full);
+        }
         let owner = self.part | last;
         let label = Label { kind, owner, used: self.at as u16, commit: number, rows: 0 };
         media.program(block, page + u32::from(self.part), name, label, self.frame)?;
