@@ -82,6 +82,10 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_some(), "a transaction is committed once");
         self.check();
         debug_assert!(self.commit < NUMBER_MAX, "no transaction begins without a number");
+        if let Err(error) = self.check_spoilt() {
+            self.roll_back_open()?;
+            return Err(error);
+        }
         self.note_time();
         let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
         if has_runs {

@@ -38,6 +38,7 @@ impl<'ram, 's, N: Nand> Reader<'ram, 's, N> for Transaction<'_, 'ram, 's, N> {
     fn reading(&mut self) -> Result<&mut Db<'ram, 's, N>, DbError> {
         debug_assert!(self.db.under_way.is_some(), "the transaction is open");
         debug_assert!(!self.db.view.is_past(), "a transaction sees everything");
+        self.db.check_spoilt()?;
         Ok(self.db)
     }
 }

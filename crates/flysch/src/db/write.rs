@@ -9,7 +9,7 @@ use super::space::Claim;
 use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
-use crate::record::{Appended, Moment, NewRow};
+use crate::record::{Appended, Moment, NewRow, PARTS};
 use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, ValueError, key};
 
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
@@ -52,7 +52,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.forget_frame();
         self.store.roll_back();
-        let moves = self.records.roll_back(&mut self.media, self.frame)?;
+        let mut moves = [None; PARTS];
+        let done = self.records.roll_back(&mut self.media, self.frame, &mut moves);
         if moves.iter().any(Option::is_some) {
             moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             // The pages that the transaction programmed have this commit number, so it is not used
@@ -60,6 +61,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.commit += 1;
             self.log.forget_tail();
         }
+        // What could not be read is tried again by the next call.
+        done?;
         self.under_way = None;
         self.check();
         Ok(())
@@ -189,10 +192,17 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_shared)
     }
 
+    /// Refuse to go on with a transaction of which only a part was taken back.
+    pub(super) fn check_spoilt(&self) -> Result<(), DbError> {
+        let is_spoilt = self.under_way.is_some_and(|tx| tx.is_spoilt);
+        if is_spoilt { Err(DbError::Savepoint) } else { Ok(()) }
+    }
+
     /// Append a row. The values of a tombstone are those of the primary key.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
+        self.check_spoilt()?;
         let is_ring = self.table(head.table)?.keep.is_some();
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,
