@@ -24,12 +24,17 @@ impl<N: Nand> Db<'_, '_, N> {
     /// or changed, the lookups from the first row down to it, and an append.
     #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
+        let marks = self.records.marks.len();
         let mark = self.mark()?;
         let done = self.delete_tree(root);
         if done.is_err() {
             self.roll_back_to(mark)?;
         }
         self.forget_mark(mark);
+        debug_assert!(
+            self.records.marks.len() == marks,
+            "the program's savepoints are as they were"
+        );
         done
     }
 
@@ -106,6 +111,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Append the tombstone of a row.
     fn bury(&mut self, seat: Seat) -> Result<(), DbError> {
+        debug_assert!(seat.head.kind != RowKind::Tombstone, "what is deleted is a row");
         let mut row = [0; ROW_SIZE];
         let len = self.front_of(seat, &mut row)?;
         let view = RowView::parse_front(self.schema, &row[..len], 0)?;
@@ -129,6 +135,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Err(DbError::RowTooLong { needed: seat.len });
         }
         let key = self.constraints.foreign_keys[usize::from(key)];
+        debug_assert!(key.table == seat.head.table, "the row refers by a key of its table");
         let mut row = [0; ROW_SIZE];
         let len = self.front_of(seat, &mut row)?;
         let view = RowView::parse(self.schema, &row[..len], 0)?;

@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, HAS_BESIDE, NvLog, PROGRAMS_MAX};
+use crate::log::{Body, HAS_BESIDE, NUMBER_MAX, NvLog, PROGRAMS_MAX};
 use crate::media::MediaError;
 use crate::record::Records;
 use crate::store::Store;
@@ -38,6 +38,7 @@ impl<'l> Layers<'l, '_> {
         state: &'l mut [u8],
     ) -> Body<'l> {
         let tail = self.records.tail.committed();
+        debug_assert!(logged <= tail.len(), "records hold what is committed, and no more");
         let (rows, indexes) = state.split_at_mut(self.records.state_size());
         self.records.emit(rows);
         let len = rows.len() + self.store.emit_state(indexes);
@@ -64,6 +65,10 @@ impl<N: Nand> Db<'_, '_, N> {
         if self.doubt.is_none() {
             return Ok(());
         }
+        debug_assert!(
+            self.under_way.is_none(),
+            "what was found is made certain before more is done"
+        );
         self.forget_frame();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };
@@ -79,6 +84,12 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Commit everything that was done since the last commit.
     pub(super) fn commit_now(&mut self, durability: Durability) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "a transaction is committed once");
+        self.check();
+        debug_assert!(self.commit < NUMBER_MAX, "no transaction begins without a number");
+        if let Err(error) = self.check_spoilt() {
+            self.roll_back_open()?;
+            return Err(error);
+        }
         self.note_time();
         let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
         if has_runs {
@@ -92,6 +103,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if has_runs {
             self.mark_flushed();
         }
+        self.check();
         if durability == Durability::Durable { self.sync() } else { Ok(()) }
     }
 
@@ -117,6 +129,7 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_none(), "a record holds committed rows alone");
         self.settle()?;
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
+        self.check();
         self.forget_frame();
         self.advance_rings()?;
         // A record in the NvRam lets no block go, so one in the log is needed.
@@ -150,6 +163,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
+        self.check();
         Ok(())
     }
 
@@ -187,6 +201,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// complete, so a lack of free blocks is no error here; it is one when a block is needed.
     #[inline(never)]
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
+        debug_assert!(!self.is_lazy, "what is paid ahead comes after the commit");
         let spent = self.media.write - self.begun_at;
         if spent >= PROGRAMS_MAX {
             return Ok(false);
@@ -218,6 +233,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.roll_back_open()?;
         self.settle()?;
+        self.check();
+        debug_assert!(self.doubt.is_none(), "a close says nothing of what is not certain");
         self.forget_beside();
         let has_beside = self.beside.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_beside };

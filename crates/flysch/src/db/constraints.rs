@@ -170,6 +170,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// foreign key of the table that has no null.
     fn obey_all(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         let Constraints { checks, foreign_keys, .. } = self.constraints;
+        let takes = |table: &Table<'_>| table.columns.len() == values.len();
+        debug_assert!(self.table(table).is_ok_and(takes), "a check sees each column");
         for (number, check) in (0..).zip(checks) {
             if check.table == table && !(check.holds)(values) {
                 return Err(DbError::Check { check: number });
@@ -187,6 +189,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let referring = self.index(key.table, key.index)?.columns;
         let parent = self.table(key.parent)?;
         let primary = parent.primary_key().ok_or(DbError::Keyless)?;
+        debug_assert!(
+            referring.len() == primary.columns.len(),
+            "the key was checked when it was set"
+        );
         let value = |column: &u8| values[usize::from(*column)];
         if referring.iter().any(|column| value(column) == Value::Null) {
             return Ok(true);
@@ -216,5 +222,6 @@ pub(super) fn values_of<'v>(
         *place = value?;
         count += 1;
     }
+    debug_assert!(count == view.table.columns.len(), "a row has each column");
     Ok(count)
 }

@@ -272,6 +272,8 @@ impl Find {
         &mut self,
         db: &mut Db<'_, '_, N>,
     ) -> Result<Option<(u32, u32)>, DbError> {
+        let index = || db.index(self.wanted.table, self.wanted.index);
+        debug_assert!(index().is_ok_and(|index| !index.is_unique), "one row has a shorter way");
         loop {
             let entry = match self.entry {
                 Some(entry) => entry,

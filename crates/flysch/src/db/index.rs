@@ -39,7 +39,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// For a key in an index of the schema: the number of the store's index, and the code there.
     pub(super) fn code(&self, wanted: Wanted) -> Result<(u8, u64), DbError> {
         let kept = self.kept(wanted.table, wanted.index)?;
-        Ok((kept.number, kept.code(wanted.digest)))
+        let code = kept.code(wanted.digest);
+        let bits = self.store.config().indexes[usize::from(kept.number)].code_bits();
+        debug_assert!(bits == 64 || code >> bits == 0, "the store keeps all bits of the code");
+        Ok((kept.number, code))
     }
 
     /// Forget which page the frame holds, as it is about to be overwritten.
@@ -56,6 +59,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         at: Position,
     ) -> Result<(), DbError> {
         let pointer = at.pointer(self.media.layout());
+        let back = Position::of_pointer(pointer, self.media.layout(), self.media.numbers());
+        debug_assert!(back == Some(at), "the pointer leads back to the row");
         let table = self.table(head.table)?;
         let mut digests = [Digest::default(); INDEX_MAX];
         for (digest, index) in digests.iter_mut().zip(table.indexes) {
@@ -135,6 +140,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Flush the entries of the open transaction whose rows are programmed, as a run of its own.
     fn flush_open(&mut self) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_some(), "a transaction has open entries");
         self.forget_frame();
         self.crowd_out()?;
         let is_programmed = self.is_programmed(ROW_SPACES.map(|space| self.media.head(space)));
@@ -203,12 +209,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 self.spill_part(space)?;
             }
         }
+        debug_assert!(self.records.tail.rows().is_empty(), "no part is left out");
         Ok(())
     }
 
     /// Program the part of the tail that goes to a space.
     pub(super) fn spill_part(&mut self, space: Space) -> Result<(), DbError> {
         debug_assert!(self.records.tail.len_of(space) > 0, "there is something to program");
+        debug_assert!(self.doubt.is_none(), "nothing is programmed before it is certain");
         self.forget_frame();
         let parts = (self.schema, space);
         let moved = self.records.spill(&mut self.media, parts, self.frame)?;
@@ -260,11 +268,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };
         self.store.flush(&mut self.media, &mut lent, &|_| true)?;
+        debug_assert!(self.store.held() == 0, "no entry is older than the transaction's runs");
         Ok(())
     }
 
     /// Note that the entries of all rows before the heads are in runs.
     pub(super) fn mark_flushed(&mut self) {
+        debug_assert!(self.store.held() == 0, "no entry is in RAM alone");
+        debug_assert!(self.records.tail.rows().is_empty(), "all rows are before the heads");
         for space in ROW_SPACES {
             self.records.stream_mut(space).mark = self.media.head(space);
         }
@@ -272,6 +283,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Merge runs until the table of runs has room for another one.
     fn crowd_out(&mut self) -> Result<(), DbError> {
+        debug_assert!(self.doubt.is_none(), "nothing is programmed before it is certain");
         while self.store.is_crowded() && self.work()? {}
         Ok(())
     }

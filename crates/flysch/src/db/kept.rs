@@ -20,6 +20,7 @@ use crate::store::{INDEX_MAX, IndexPlan, Order, Rows as KeyRows};
 const SHARED_KINDS: usize = 4;
 /// Where indexes share, the bits of an ordered code that stand below the number of the index.
 const TAG_SHIFT: u32 = 56;
+const _: () = assert!(u64::BITS - TAG_SHIFT == u8::BITS, "the number of an index is a byte");
 /// What the number of an index is multiplied by before it is mixed into a hash: an odd number whose
 /// bits have no pattern.
 const MIXER: u64 = 0x9E37_79B1;
@@ -136,6 +137,7 @@ pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; I
     // All indexes share the table of runs: with many indexes each has fewer levels.
     let levels = if count > 5 { 2 } else { 3 };
     plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
+    debug_assert!(plans[..count].iter().all(|plan| plan.capacity >= capacity), "none is left out");
     Some((plans, count))
 }
 

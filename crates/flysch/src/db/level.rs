@@ -63,10 +63,14 @@ impl<N: Nand> Db<'_, '_, N> {
                 Err(error) => Err(error.into()),
             };
         }
+        debug_assert!(self.doubt.is_none(), "a copy was begun in this session");
         self.forget_frame();
         match self.media.copy_page(self.frame)? {
             Copied::Page | Copied::Nothing => {}
-            Copied::Block => self.is_log_due = true,
+            Copied::Block => {
+                debug_assert!(self.media.has_given_up(), "the old block waits for the record");
+                self.is_log_due = true;
+            }
             Copied::Unreadable(page) => {
                 if page.space.holds_rows() && self.is_void(page)? {
                     self.media.pass_page();

@@ -10,6 +10,7 @@
 //! 3. The first program after an open makes certain what the open found.
 
 mod cascade;
+mod check;
 mod clock;
 mod commit;
 mod compact;
@@ -66,6 +67,8 @@ struct UnderWay {
     rows: u32,
     /// Whether entries of it were flushed.
     has_runs: bool,
+    /// Whether a rollback to a savepoint failed half way: it is rolled back, and not committed.
+    is_spoilt: bool,
 }
 
 /// A database on a chip. All of its RAM is the caller's.

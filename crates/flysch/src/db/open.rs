@@ -112,6 +112,9 @@ impl<'ram> Parts<'ram> {
             ConfigError::RamTooSmall { needed } => DbError::RamTooSmall { needed: fixed + needed },
             ConfigError::Indexes => DbError::Unknown,
         })?;
+        debug_assert!(config.carved() + scratch <= rest, "the plan keeps to the RAM");
+        let state = state_size(rings) + Store::state_size_max(&config);
+        debug_assert!(scratch >= state, "the longest state of the plan fits");
         let needed = fixed + config.carved() + scratch;
         let mut ram = Ram::new(ram);
         let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
@@ -248,6 +251,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.note_changed();
         self.replay(heads)?;
         let reads = self.media.counts.reads;
+        let counts = self.media.counts;
+        debug_assert!(counts.programs_in_all() == 0, "an open programs nothing");
+        debug_assert!(counts.erases == 0, "an open erases nothing");
+        self.check();
         self.report = OpenReport { void_pages, reads, ..self.report };
         Ok(())
     }
@@ -295,6 +302,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 continue;
             }
             let end = behind_last(media, Page { space, number: head }, self.frame)?;
+            let pages = numbers.distance(head, end);
+            debug_assert!((1..=numbers.pages_per_block).contains(&pages), "the block has them");
             count += numbers.distance(head, end);
             if space.holds_rows() {
                 records.skip(media, space, end)?;

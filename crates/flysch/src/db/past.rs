@@ -36,6 +36,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         let space = self.records.tail.space_of(table);
         if let Some(start) = self.records.tail.start(space).filter(|start| start.time <= time) {
+            debug_assert!(start.commit <= self.commit, "the tail's rows are of commits that were");
             return Ok(Some(start.commit - 1));
         }
         let numbers = self.media.numbers();

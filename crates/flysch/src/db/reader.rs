@@ -28,12 +28,17 @@ impl<'ram, 's, N: Nand> Reader<'ram, 's, N> for Db<'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Reader<'ram, 's, N> for At<'_, 'ram, 's, N> {
     fn reading(&mut self) -> Result<&mut Db<'ram, 's, N>, DbError> {
+        debug_assert!(self.db.view.is_past(), "the view is set while the reader is there");
+        debug_assert!(self.db.under_way.is_none(), "the past has no open transaction");
         Ok(self.db)
     }
 }
 
 impl<'ram, 's, N: Nand> Reader<'ram, 's, N> for Transaction<'_, 'ram, 's, N> {
     fn reading(&mut self) -> Result<&mut Db<'ram, 's, N>, DbError> {
+        debug_assert!(self.db.under_way.is_some(), "the transaction is open");
+        debug_assert!(!self.db.view.is_past(), "a transaction sees everything");
+        self.db.check_spoilt()?;
         Ok(self.db)
     }
 }

@@ -18,6 +18,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Put the entries of the rows that no run has into the memory table again: those of the pages
     /// from the flush marks up to `heads`, then those of the tail. Cost: one read for each page.
     pub(super) fn replay(&mut self, heads: [u32; ROW_SPACES.len()]) -> Result<(), DbError> {
+        debug_assert!(self.store.held() == 0, "entries are put into an empty table");
         let pages = ROW_SPACES.into_iter().zip(heads);
         for (space, number) in pages.clone().filter(|(space, _)| *space == Space::Cold) {
             self.replay_pages(Page { space, number })?;
@@ -40,6 +41,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let (at, layout) = (tail_page(&self.media, space), self.media.layout());
         let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
         let (from, to) = self.records.tail.find(space, place).ok_or(DbError::Unknown)?;
+        debug_assert!(from < to, "a row has bytes, so that a replay ends");
         let view = RowView::parse(self.schema, &self.records.tail.rows()[from..to], 0)?;
         let (head, digests) = digests(&view, &self.key)?;
         self.put_digests(head, &digests, pointer)?;

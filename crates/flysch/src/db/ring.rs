@@ -151,6 +151,9 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Have the next record give a block back.
     fn give_back(&mut self, ring: usize, (space, number): (Space, u32), is_pressed: bool) {
         debug_assert!(self.compaction.gone.is_none(), "one block goes at a time");
+        debug_assert!(space.is_ring(), "rows of other tables are moved");
+        debug_assert!(!self.has_snapshots(), "what a snapshot shows stays");
+        debug_assert!(self.may_move(space, number), "the block lies before the flush mark");
         let known = self.rings.known(ring, number);
         // The commits of the block are not known, so nothing of the ring's past is shown any more.
         self.rings.floor = known.map_or(self.commit, |oldest| oldest.end.commit);
@@ -181,6 +184,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// and a flush.
     #[inline(never)]
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_none(), "blocks go between transactions");
         for _ in 0..RECORDS_MAX {
             if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {
                 return Ok(());

@@ -47,6 +47,7 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
 impl<N: Nand> Db<'_, '_, N> {
     /// Make a savepoint in the open transaction.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
+        debug_assert!(self.under_way.is_some(), "a savepoint is one of a transaction");
         let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
         let first = [None; PART_SPACES.len()];
         let (rows, came) = (self.row_count(), self.records.came());
@@ -65,19 +66,29 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         let number = usize::from(savepoint.number);
         let mark = self.records.marks.get(number).ok_or(DbError::Savepoint)?;
+        debug_assert!(mark.rows <= self.row_count(), "a savepoint lies behind");
         self.forget_frame();
+        self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: true, ..tx });
         self.store.roll_back();
-        let moves = self.records.roll_back_to(mark, &mut self.media, self.frame)?;
+        let mut moves = [None; PART_SPACES.len()];
+        let lent = (&mut *self.frame, &mut moves);
+        let done = self.records.roll_back_to(mark, &mut self.media, lent);
         if moves.iter().any(Option::is_some) {
             moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             self.log.forget_tail();
         }
+        done?;
         self.records.marks.truncate(number);
-        let under_way = UnderWay { rows: mark.rows, has_runs: false };
+        let under_way = UnderWay { rows: mark.rows, has_runs: false, is_spoilt: true };
         self.under_way = self.under_way.map(|_| under_way);
         let is_set = self.records.marks.push(Mark { first: [None; PART_SPACES.len()], ..mark });
         debug_assert!(is_set, "there was room for it before");
-        PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))
+        debug_assert!(self.records.marks.len() == number + 1, "later savepoints are gone");
+        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
+        debug_assert!(lens == mark.lens, "the tail is as it was");
+        PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))?;
+        self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: false, ..tx });
+        Ok(())
     }
 
     /// Derive the entries of the open transaction's rows in a space, and put them into the memory

@@ -348,6 +348,7 @@ fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'
         Err(MediaError::Missing(_)) => return Ok(Stretch::NONE),
         Err(error) => return Err(error.into()),
     };
+    debug_assert!(db.held_cells.is_none(), "the frame holds one page");
     db.held = Some(Held { page: at, len, base });
     Ok(Stretch::new(&db.frame[..len], base))
 }
@@ -377,6 +378,7 @@ pub(super) fn gather<N: Nand>(
     db.forget_frame();
     let layout = db.media.layout();
     let mut page = at;
+    debug_assert!(!db.is_tail(at), "a row that is longer than a page is never in the tail");
     while !out.is_empty() {
         page.number = db.media.numbers().advance(page.number, 1);
         db.media.read(page, 0, db.frame)?;

@@ -65,6 +65,11 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(self.is_changed(table) && self.table(table)?.primary_key().is_some())
     }
 
+    /// Whether a table has a primary key.
+    fn is_keyed(&self, table: u8) -> bool {
+        self.table(table).is_ok_and(|table| table.primary_key().is_some())
+    }
+
     /// Note that rows of a table may be replaced, deleted or moved from now on.
     pub(super) fn set_changed(&mut self, table: u8) {
         if !self.is_changed(table) {
@@ -106,6 +111,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The newest row of a key in a unique index. Cost: a lookup.
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
+        let index = || self.index(wanted.table, wanted.index);
+        debug_assert!(index().is_ok_and(|index| index.is_unique), "a key has one current row");
         let mut probe = self.probe(wanted)?;
         let mut sought = Sought::default();
         let mut is_deep = false;
@@ -119,6 +126,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             }
             is_deep = true;
         }
+        debug_assert!(
+            sought.seat.is_none_or(|seat| seat.head.table == wanted.table),
+            "it has the key"
+        );
         Ok(sought)
     }
 
@@ -130,6 +141,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         digest: Digest,
         pointer: u32,
     ) -> Result<bool, DbError> {
+        debug_assert!(self.is_keyed(table), "a row is replaced by its key");
         let wanted = Wanted { table, index: 0, digest };
         let mut probe = self.probe(wanted)?;
         let mut is_deep = false;
@@ -157,6 +169,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         digest: Digest,
         pointer: u32,
     ) -> Result<bool, DbError> {
+        debug_assert!(self.is_keyed(table), "a tombstone has a key");
         let wanted = Wanted { table, index: 0, digest };
         let mut probe = self.probe(wanted)?;
         let (mut has_passed, mut is_deep) = (false, false);
@@ -253,6 +266,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 Err(error) => return Err(error.into()),
             },
         };
+        debug_assert!(self.held.is_none(), "the frame holds one page");
         self.held_cells = Some(cells);
         Ok(cells.rows(self.frame, at))
     }

@@ -128,6 +128,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// entries that they add. Returns whether anything was done: a step over void pages reads and
     /// programs nothing, and yet comes further.
     fn compact_some(&mut self, steps: u32) -> Result<bool, DbError> {
+        debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let (mut records, mut has_stepped) = (0, false);
         for _ in 0..steps {
             // Entries of moved rows are merged as those of new rows are.
@@ -213,6 +214,11 @@ impl<N: Nand> Db<'_, '_, N> {
             {
                 first = numbers.next_block(first);
             }
+            let passed = |page| numbers.distance(stream.first, page);
+            debug_assert!(
+                passed(first) <= passed(stream.mark),
+                "no page is passed whose entries wait"
+            );
             self.records.stream_mut(space).first = first;
         }
     }

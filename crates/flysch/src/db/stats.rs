@@ -66,6 +66,10 @@ impl<N: Nand> Db<'_, '_, N> {
             };
             *count += 1;
         }
+        debug_assert!(
+            stats.free_blocks == self.media.table.free_count(),
+            "free blocks are counted"
+        );
         stats
     }
 

@@ -129,6 +129,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.keep_rings();
         self.store.keep_all(true);
         let generation = self.open_views.generation;
+        debug_assert!(self.has_snapshots() && generation != 0, "the snapshot is open");
         Ok(Snapshot { commit: self.commit, hot, cold, generation })
     }
 
@@ -192,6 +193,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Whether snapshots are open.
     pub(super) const fn has_snapshots(&self) -> bool {
+        debug_assert!(
+            (self.open_views.count > 0) == self.open_views.ends.is_some(),
+            "both or none"
+        );
         self.open_views.ends.is_some()
     }
 

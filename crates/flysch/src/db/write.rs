@@ -9,8 +9,8 @@ use super::space::Claim;
 use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
-use crate::record::{Appended, Moment, NewRow};
-use crate::row::{COLUMNS_MAX, RowHead, RowKind, Table, Value, ValueError, key};
+use crate::record::{Appended, Moment, NewRow, PARTS};
+use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, ValueError, key};
 
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         self.erased_at = self.media.counts.erases;
+        self.check();
         Ok(Transaction { db: self })
     }
 
@@ -51,7 +52,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.forget_frame();
         self.store.roll_back();
-        let moves = self.records.roll_back(&mut self.media, self.frame)?;
+        let mut moves = [None; PARTS];
+        let done = self.records.roll_back(&mut self.media, self.frame, &mut moves);
         if moves.iter().any(Option::is_some) {
             moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             // The pages that the transaction programmed have this commit number, so it is not used
@@ -59,7 +61,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.commit += 1;
             self.log.forget_tail();
         }
+        // What could not be read is tried again by the next call.
+        done?;
         self.under_way = None;
+        self.check();
         Ok(())
     }
 
@@ -90,12 +95,23 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
         let table = old.head.table;
         debug_assert!(old.head.kind != RowKind::Tombstone, "what is replaced is a row");
+        debug_assert!(
+            self.key_of(table, values) == Some(old.key),
+            "a new version has the same key"
+        );
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.obey(table, values)?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
         self.note_dead(old.pointer, old.len);
         Ok(())
+    }
+
+    /// The digest of a row's primary key; None where the table has none.
+    fn key_of(&self, table: u8, values: &[Value<'_>]) -> Option<Digest> {
+        let declared = self.table(table).ok()?;
+        let primary = declared.primary_key()?;
+        Some(key::digest_of_row(declared, primary, &self.key, values))
     }
 
     /// Delete the row whose primary key has these values; false where there is none.
@@ -152,6 +168,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         own: Option<Seat>,
     ) -> Result<bool, DbError> {
         let declared = self.table(table)?;
+        debug_assert!(own.is_none_or(|own| own.head.table == table), "a row replaces its like");
         let mut is_shared = own.is_some_and(|own| own.head.is_shared);
         for (index, unique) in (0..).zip(declared.indexes).filter(|(_, index)| index.is_unique) {
             if index == 0 && own.is_some() {
@@ -175,10 +192,17 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_shared)
     }
 
+    /// Refuse to go on with a transaction of which only a part was taken back.
+    pub(super) fn check_spoilt(&self) -> Result<(), DbError> {
+        let is_spoilt = self.under_way.is_some_and(|tx| tx.is_spoilt);
+        if is_spoilt { Err(DbError::Savepoint) } else { Ok(()) }
+    }
+
     /// Append a row. The values of a tombstone are those of the primary key.
     pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
+        self.check_spoilt()?;
         let is_ring = self.table(head.table)?.keep.is_some();
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,
@@ -207,6 +231,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 Appended::NoRoom(space) => self.spill_part(space)?,
             }
         };
+        debug_assert!(at.page.space == space, "a row goes to the space of its table");
         self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
         self.put_entries(head, values, at)?;
         // Where this row programmed a page, the slice of merging is left to the next row.

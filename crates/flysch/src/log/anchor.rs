@@ -14,7 +14,7 @@ use flysch_nand::Nand;
 use super::body::NUMBER_MAX;
 use super::root::{CANDIDATES, CELLS_MAX, Cells, MAGIC, NAME};
 use crate::bytes::array;
-use crate::media::{Header, Kind, Label, Media, MediaError, Sight, clear};
+use crate::media::{CELL_DATA, HEADER_SIZE, Header, Kind, Label, Media, MediaError, Sight, clear};
 
 /// Number of anchor blocks.
 pub(super) const ANCHORS: usize = 2;
@@ -25,6 +25,7 @@ const COPIES: u32 = 2;
 const BLOCKS_LEAST: u32 = 64;
 
 const SIZE: usize = 6 + 4 + 2 * ANCHORS + 1 + 2 * CELLS_MAX;
+const _: () = assert!(SIZE <= CELL_DATA - HEADER_SIZE, "an anchor fits the smallest page");
 
 /// The content of an anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub(super) fn roots_of_a_move(blocks: u32) -> u32 {
 
 impl Anchor {
     fn emit(&self) -> [u8; SIZE] {
+        let count = usize::from(self.cells.len);
+        debug_assert!((2..=CELLS_MAX / 2).contains(&count), "a root has room for two such sets");
         let mut bytes = [0; SIZE];
         bytes[..6].copy_from_slice(&MAGIC);
         bytes[6..10].copy_from_slice(&self.salt.to_le_bytes());
@@ -138,6 +141,7 @@ impl Anchor {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
+        debug_assert!(self.anchors.contains(&self.block), "a mount looks at the anchors alone");
         let block = u32::from(self.block);
         if !media.erase_root(block)? {
             return Ok(false);

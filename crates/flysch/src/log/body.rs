@@ -15,7 +15,8 @@ use flysch_nand::Nand;
 
 use super::stream::{Sink, Source, StreamError};
 use crate::media::{
-    CHANGE_SIZE, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span, Spans,
+    CHANGE_SIZE, CHANGES_MAX, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span,
+    Spans,
 };
 
 /// Flag: the record holds the block table.
@@ -33,6 +34,8 @@ pub(crate) const NUMBER_MAX: u32 = u32::MAX - (1 << 24);
 const WRITE_MAX: u64 = 1 << 47;
 /// Greatest number of erases of a device's life.
 const ERASE_MAX: u32 = 1 << 31;
+const _: () = assert!(WRITE_MAX < 1 << 48, "a record has six bytes for the write number");
+const _: () = assert!(SPANS_MAX <= 0xFF && CHANGES_MAX <= 0xFF, "a record counts them in a byte");
 
 /// The content of a record, besides what the flash layer adds itself.
 pub(crate) struct Body<'a> {
@@ -70,6 +73,12 @@ impl Body<'_> {
         media: &mut Media<'_, N>,
     ) -> Result<(), MediaError> {
         assert!(self.base <= self.tail.len(), "what is new lies within the tail");
+        debug_assert!(
+            self.tail.len() <= media.layout().payload_size(),
+            "a mount reads the tail back"
+        );
+        debug_assert!(self.commit > 0, "commits are counted from 1");
+        debug_assert!(self.state.len() <= 0xFFFF, "the state's length has two bytes");
         sink.put(media, &[self.flags])?;
         sink.put(media, &self.commit.to_le_bytes())?;
         sink.put(media, &self.time.to_le_bytes())?;
@@ -97,6 +106,7 @@ fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<
     sink.put(media, &erases)?;
     sink.put(media, &next)?;
     for at in 0..media.space_count() {
+        debug_assert!(media.heads[at] < media.numbers().page_count(), "a head is a page");
         let head = media.heads[at].to_le_bytes();
         sink.put(media, &head)?;
     }

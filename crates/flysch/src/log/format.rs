@@ -15,7 +15,7 @@ use flysch_nand::Nand;
 use super::anchor::{ANCHORS, Anchor, has_anchors};
 use super::body::NUMBER_MAX;
 use super::moves::Moves;
-use super::root::{self, CANDIDATES, Cells, Front, Seen};
+use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
 use super::settle::write_root;
 use super::stream::{Reader, StreamError};
 use super::table::pages_ahead;
@@ -32,6 +32,8 @@ struct Earlier {
 
 /// Number of root blocks of a new database.
 const CELLS: u8 = 4;
+const _: () = assert!(CELLS as usize + ANCHORS <= CELLS_MAX, "a list of blocks takes all of them");
+const _: () = assert!(CELLS as usize * 2 <= CELLS_MAX, "a root names the blocks of a move as well");
 
 /// How many epochs must be left. A root with fewer left is no real one.
 const EPOCHS_AHEAD: u32 = 1 << 20;
@@ -65,6 +67,7 @@ pub(crate) fn format<N: Nand>(
         epoch: earlier.map_or(0, |earlier| earlier.root.epoch),
         list,
         live: list,
+        page: u32::from(pages_ahead(media)),
         ahead: pages_ahead(media),
         record_pages: 1,
         salt: media.salt,
@@ -80,6 +83,8 @@ pub(crate) fn format<N: Nand>(
     log.write_first_anchor(media, frame)?;
     let_go(media, kept)?;
     log.begin_block(media)?;
+    log.check(media);
+    debug_assert!(media.salt & 1 == 1, "the salt of a database differs from that of roots' seals");
     Ok(log)
 }
 
@@ -133,6 +138,8 @@ fn choose_cells<N: Nand>(
             cells.push(block);
         }
     }
+    let is_both = |block: &u16| cells.has(*block);
+    debug_assert!(!anchors.iter().flatten().any(is_both), "an anchor is no root block");
     for &block in cells.as_slice().iter().chain(anchors.iter().flatten()) {
         media.table.set(u32::from(block), Use::Root);
     }

@@ -28,10 +28,7 @@ pub(super) fn has_newer_name<N: Nand>(
     newest: &Seen,
     frame: &mut [u8],
 ) -> Result<bool, MediaError> {
-    let payload = media.layout().payload_size();
-    let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
-    // Name pages begin behind the checkpoint and its confirm page.
-    let last = (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1);
+    let last = first_name_max(media);
     let blank = sights.iter().filter(|(_, seen)| seen.is_none());
     for (block, _) in blank.filter(|(block, _)| front.cells.has(*block)) {
         let block = u32::from(block);
@@ -51,6 +48,14 @@ pub(super) fn has_newer_name<N: Nand>(
     Ok(false)
 }
 
+/// The greatest number of the first name page of a root. Name pages begin behind the checkpoint and
+/// its confirm page.
+pub(super) fn first_name_max<N: Nand>(media: &Media<'_, N>) -> u32 {
+    let payload = media.layout().payload_size();
+    let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
+    (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1)
+}
+
 impl Log {
     /// The ordinal of the first block of the list that a mount takes. No mount used a log block of
     /// this or a later ordinal before.
@@ -67,6 +72,7 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
         let next = media.next;
+        let free = media.free_count();
         let list = match choose_list(media, self.ordinal_of_mount(), Wear::Any) {
             Ok(list) => list,
             Err(MediaError::Full) => return Ok(false),
@@ -84,6 +90,7 @@ impl Log {
                 is_taken = matches!(sight, Sight::Page(header) if header.kind == Kind::Record);
             }
         }
+        debug_assert!(media.free_count() == free, "what was tried is free again");
         Ok(is_taken)
     }
 }

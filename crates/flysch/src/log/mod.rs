@@ -14,6 +14,7 @@
 
 mod anchor;
 mod body;
+mod check;
 mod error;
 mod format;
 mod lost;
@@ -191,6 +192,8 @@ impl Log {
         spent: u64,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        self.check(media);
+        debug_assert!(body.flags & CHECKPOINT == 0, "the log knows what begins a log block");
         if self.is_turn_due(media) {
             let whole = self.whole(media, body);
             let pages = u64::from(pages_of(media, &whole));
@@ -217,6 +220,7 @@ impl Log {
         done?;
         self.number += 1;
         self.logged = body.tail.len() as u16;
+        self.check(media);
         Ok(())
     }
 
@@ -248,6 +252,7 @@ impl Log {
         }
         self.number += 1;
         self.note_logged(body.tail.len());
+        self.check(media);
         Ok(true)
     }
 
@@ -296,6 +301,7 @@ impl Log {
             return Ok(false);
         }
         self.step(media, frame)?;
+        self.check(media);
         Ok(true)
     }
 
@@ -343,6 +349,8 @@ impl Log {
         let mut sink = Sink::to(place, frame);
         body.emit(&mut sink, media)?;
         self.page += sink.finish(media)?;
+        let pages = self.page - place.page;
+        debug_assert!(pages == pages_of(media, body), "a record has the pages that were counted");
         Ok(())
     }
 
@@ -419,6 +427,7 @@ impl Log {
         body: &Body<'_>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        debug_assert!(self.root_has_base, "else the root would be replaced by one without a state");
         let next = self.next.list.take().ok_or(MediaError::Full)?;
         self.list = next;
         let passed = core::mem::take(&mut self.next.passed);
@@ -480,6 +489,7 @@ impl Log {
             return self.put_table(media, frame);
         }
         if self.root_page < media.geometry().pages_per_block {
+            debug_assert!(self.next.list.is_some(), "a root names a list that was chosen");
             let next = self.next.list.unwrap_or(self.list);
             let page = self.root_page;
             self.root_page += 1;
@@ -500,6 +510,7 @@ impl Log {
 
     /// Erase the log block that comes next. Where the list has ended, a new list is chosen first.
     fn erase_next<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+        debug_assert!(!self.next.is_erased, "a block that is ready is not erased again");
         if self.next.list.is_none() && self.has_next() {
             let at = self.at + 1 + self.next.passed;
             self.next.is_erased = media.erase(u32::from(self.list.blocks[usize::from(at)]))?;
@@ -530,6 +541,7 @@ impl Log {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        debug_assert!(!self.root_has_base, "no record needs the state in the root that goes");
         let Some(erased) = self.root_next else {
             for block in self.root_blocks().map(u32::from) {
                 if media.erase_root(block)? {
@@ -568,6 +580,7 @@ impl Log {
     ) -> Result<(), MediaError> {
         match root::confirm(media, root, frame) {
             Ok(()) => {
+                debug_assert!(root.epoch > self.root.epoch, "roots ascend");
                 self.root = Seen { is_confirmed: true, ..*root };
                 self.root_page = root.pages + 1;
                 self.adopt_root(media, root.block);

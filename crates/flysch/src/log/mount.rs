@@ -223,6 +223,8 @@ impl<N: Nand> Finding<'_, '_, N> {
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
         }
+        self.log.check(self.media);
+        debug_assert!(self.log.logged() == 0, "the first record of a session has the whole tail");
         let doubt = Doubt { is_clean, sights };
         Ok(Found { log: self.log, preface, state_len, doubt })
     }
@@ -331,6 +333,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// The last whole record that ends before page `end`, by its first page and its number; None
     /// where there is none.
     fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
+        debug_assert!(end <= self.media.geometry().pages_per_block, "what is sought is there");
         let mut page = end;
         while page > self.first() {
             page -= 1;
@@ -373,6 +376,7 @@ impl<N: Nand> Finding<'_, '_, N> {
     /// its tail.
     #[inline(never)]
     fn read_before(&mut self, end: u32, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
+        debug_assert!(self.first() < end, "a log block has a place for a record");
         let gone = Halt::Gone(self.place(self.first(), 0).into());
         let last = self.record_before(end)?.ok_or(gone)?;
         let mut chain = [last; CHAIN_MAX];

@@ -145,6 +145,7 @@ impl Log {
         bad: &Cells,
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
+        debug_assert!(self.root.is_confirmed, "a move begins once the root is certain");
         self.moves.is_certain = true;
         let Moves { anchors: Some(anchors), used: Some((used, since)), .. } = self.moves else {
             return Ok(());
@@ -163,6 +164,11 @@ impl Log {
         let anchor = Anchor { block, epoch, salt, anchors, cells };
         // The blocks are taken before the first page of the anchor is programmed.
         self.moves.pending = cells;
+        debug_assert!(cells.len == self.cells.len, "as many blocks come as are there");
+        debug_assert!(
+            usize::from(self.coming().len) >= REPLACED,
+            "the blocks that come are others"
+        );
         self.claim_roots(media);
         self.moves.is_sure = anchor.write(media, frame)?;
         if !self.moves.is_sure {

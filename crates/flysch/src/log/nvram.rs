@@ -17,6 +17,7 @@ use core::fmt;
 
 use flysch_nand::{Nand, NvRam, NvRamError, WriteRule};
 
+use super::CHANGES_AHEAD;
 use super::body::{Body, Preface, UNCHANGED, read_flash};
 use super::stream::{Sink, Source, StreamError};
 use crate::bytes::{array, crc32};
@@ -26,6 +27,7 @@ use crate::media::{CHANGES_MAX, Media, MediaError};
 const FRONT: u32 = 2 + 4;
 /// Bytes behind the body of a record.
 const BACK: u32 = 4;
+const _: () = assert!(CHANGES_AHEAD <= CHANGES_MAX / 2, "the record that follows has room");
 
 /// What tells whether the state has changed since a record: while these are the same, so is the
 /// state.
@@ -77,6 +79,7 @@ impl<'ram> NvLog<'ram> {
 
     /// Begin anew, as the log or a root holds everything up to `commit`.
     pub(crate) fn begin_anew<N: Nand>(&mut self, commit: u32, media: &Media<'_, N>) {
+        debug_assert!(self.last.is_none_or(|last| last <= commit), "the log has what is forgotten");
         self.area = (self.area + 1) % self.areas();
         (self.at, self.last, self.is_used) = (0, Some(commit), false);
         self.moves = Moves::of(media);
@@ -92,6 +95,8 @@ impl<'ram> NvLog<'ram> {
         logged: usize,
     ) -> Result<bool, MediaError> {
         let Some(last) = self.last else { return Ok(false) };
+        debug_assert!(self.at <= self.area_size(), "records stay in their area");
+        debug_assert!(self.area < self.areas(), "areas are used in turn");
         let moves = Moves::of(media);
         let unchanged = if moves == self.moves { UNCHANGED } else { 0 };
         let base = logged.min(body.tail.len());
@@ -102,6 +107,7 @@ impl<'ram> NvLog<'ram> {
         if !has_room || media.changes.room() < CHANGES_MAX / 2 {
             return Ok(false);
         }
+        debug_assert!(body.commit > last, "a record that does not follow is passed over");
         match self.write(media, &body, (size, last)) {
             Ok(()) => {}
             Err(MediaError::NvRamWornOut(_)) => {
@@ -132,6 +138,7 @@ impl<'ram> NvLog<'ram> {
         if let Sink::NvRam(writer) = &mut sink {
             let crc = writer.crc.to_le_bytes();
             writer.put(&crc)?;
+            debug_assert!(writer.at == at + size, "a record has the bytes that were counted");
         }
         Ok(())
     }

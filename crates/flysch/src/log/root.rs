@@ -17,7 +17,9 @@ use super::body::NUMBER_MAX;
 use super::stream::{Place, Sink, Source, StreamError, part_of};
 use super::table::pages_ahead;
 use crate::bytes::array;
-use crate::media::{Kind, Label, Media, MediaError, Name, Sight, Use, clear};
+use crate::media::{
+    CELL_DATA, HEADER_SIZE, Kind, Label, Media, MediaError, Name, Sight, Use, clear,
+};
 
 /// Greatest number of root blocks of a device.
 pub(crate) const CELLS_MAX: usize = 8;
@@ -30,6 +32,10 @@ pub(crate) const CANDIDATES: u32 = 16;
 
 pub(super) const MAGIC: [u8; 6] = *b"flysch";
 pub(super) const NAME: Name = Name { used: Use::Root, life: 0 };
+/// Payload of the smallest page.
+const PAYLOAD_MIN: usize = CELL_DATA - HEADER_SIZE;
+const _: () = assert!(FRONT_SIZE <= PAYLOAD_MIN, "the first page of a root has its whole front");
+const _: () = assert!(2 * List::SIZE <= PAYLOAD_MIN, "a name page has both lists");
 
 /// A list of log blocks. The block at place `n` has the ordinal `ordinal + n` among all blocks that
 /// the log ever had.
@@ -50,6 +56,8 @@ impl List {
     }
 
     fn emit(&self) -> [u8; Self::SIZE] {
+        let is_list = (1..=LIST_MAX).contains(&usize::from(self.len));
+        debug_assert!(is_list, "a mount refuses other lists");
         let mut bytes = [0; Self::SIZE];
         bytes[..4].copy_from_slice(&self.ordinal.to_le_bytes());
         bytes[4] = self.len;
@@ -130,6 +138,8 @@ pub(super) const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + Lis
 impl Front {
     pub(crate) fn emit(&self) -> [u8; FRONT_SIZE] {
         let mut bytes = [0; FRONT_SIZE];
+        debug_assert!(self.cells.len >= 2, "one root is there while another is written");
+        debug_assert!(self.ahead <= 0x7F, "seven bits have the number of pages");
         bytes[..6].copy_from_slice(&MAGIC);
         let words = [self.salt, self.schema, self.first, self.count];
         for (to, word) in bytes[6..22].chunks_exact_mut(4).zip(words) {
@@ -304,6 +314,8 @@ pub(crate) fn confirm<N: Nand>(
     root: &Seen,
     frame: &mut [u8],
 ) -> Result<(), MediaError> {
+    debug_assert!(!root.is_confirmed, "a confirm page is programmed once");
+    debug_assert!(root.pages > 0, "what is confirmed was written");
     clear(frame);
     let label = Label { kind: Kind::Confirm, owner: 0, used: 0, commit: root.epoch, rows: 0 };
     media.program(root.block, root.pages, NAME, label, frame)
@@ -317,6 +329,7 @@ pub(crate) fn name<N: Nand>(
     lists: [&List; 2],
     frame: &mut [u8],
 ) -> Result<(), MediaError> {
+    debug_assert!(page > root.pages, "the page behind the checkpoint is the confirm page");
     clear(frame);
     for (number, list) in lists.into_iter().enumerate() {
         media.layout().put(frame, number * List::SIZE, &list.emit());

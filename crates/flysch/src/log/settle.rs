@@ -5,6 +5,7 @@
 
 use flysch_nand::Nand;
 
+use super::lost::first_name_max;
 use super::mount::Doubt;
 use super::root::{self, CELLS_MAX, Cells, List, Seen, target};
 use super::table::pages_ahead;
@@ -67,6 +68,7 @@ impl Doubt {
             *rival = log.is_root_block(block);
         }
         while let Some(at) = log.target_of_mount(blocks.as_slice(), seen, &is_bad) {
+            debug_assert!(!is_bad[at], "no root goes to a bad block");
             let block = u32::from(blocks.blocks[at]);
             if write_root(log, media, body, block, frame)? {
                 let unseen = |&other: &usize| {
@@ -77,6 +79,7 @@ impl Doubt {
                 }
                 log.claim_roots(media);
                 log.begin_block(media)?;
+                log.check(media);
                 let mut bad = Cells::NONE;
                 for at in (0..count).filter(|&at| is_bad[at]) {
                     bad.push(blocks.blocks[at]);
@@ -97,6 +100,7 @@ pub(super) fn write_root<N: Nand>(
     block: u32,
     frame: &mut [u8],
 ) -> Result<bool, MediaError> {
+    debug_assert!(media.changes.len() == 0, "a root has the whole block table");
     log.epoch += 1;
     let epoch = log.epoch;
     if !media.erase_root(block)? {
@@ -117,7 +121,14 @@ pub(super) fn write_root<N: Nand>(
             log.root = Seen { is_confirmed: true, ..root };
             log.root_page = root.pages + 1;
             log.root_has_base = true;
+            let last = media.geometry().pages_per_block - 1;
+            debug_assert!(
+                log.root_page.min(last) <= first_name_max(media),
+                "a mount seeks it there"
+            );
             log.adopt_root(media, block);
+            debug_assert!(log.cells.has(block as u16), "a root names its own block");
+            debug_assert!(media.table.at(block) == Use::Root, "nobody takes the block of a root");
             Ok(true)
         }
         Err(MediaError::ProgramFailed(_)) => {
@@ -158,6 +169,8 @@ impl Log {
             }
         }
         self.claim_roots(media);
+        let is_free = |&block: &u16| media.table.at(u32::from(block)) == Use::Free;
+        debug_assert!(!self.list.as_slice().iter().any(is_free), "nobody takes a log block");
     }
 
     /// Erase the first block of a list. Its root holds the state, so the block begins without a
@@ -166,6 +179,8 @@ impl Log {
         &mut self,
         media: &mut Media<'_, N>,
     ) -> Result<(), MediaError> {
+        debug_assert!(self.root_has_base, "a block without a checkpoint rests on its root");
+        debug_assert!(self.at == 0, "a list begins with its first block");
         let block = u32::from(self.list.blocks[0]);
         if !media.erase(block)? {
             // That block failed: the next record is a checkpoint in the block after it.

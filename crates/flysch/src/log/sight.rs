@@ -89,6 +89,7 @@ impl Sights {
             if at == CELLS_MAX {
                 break;
             }
+            debug_assert!(self.seen[at].is_none(), "nothing was seen of a block before the look");
             self.seen[at] = root::look(media, u32::from(block), salt, frame)?;
             self.blocks.push(block);
             has_looked = true;

@@ -15,6 +15,7 @@ use crate::media::{Header, Kind, Label, Media, MediaError, Name, Sight, clear};
 const LAST: u8 = 0x80;
 /// Greatest number of parts of a record.
 pub(crate) const PARTS_MAX: u8 = 0x7F;
+const _: () = assert!(PARTS_MAX & LAST == 0, "a part and the mark of the last share a byte");
 
 /// Where a record begins, and which pages are its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +104,15 @@ impl Writer<'_> {
     }
 
     fn program<N: Nand>(&mut self, media: &mut Media<'_, N>, last: u8) -> Result<(), MediaError> {
+        let is_full = self.at == media.layout().payload_size();
+        debug_assert!(is_full || last == LAST, "only the last part is short");
+        debug_assert!(self.at > 0, "a part without bytes is refused when it is read");
         assert!(self.part < PARTS_MAX, "a record has fewer parts than its header counts");
         let Place { block, page, name, kind, number } = self.place;
+        if page + u32::from(self.part) >= media.geometry().pages_per_block {
+            // The block table of many blocks does not fit a root in one small block.
+            return Err(MediaError::Full);
+        }
         let owner = self.part | last;
         let label = Label { kind, owner, used: self.at as u16, commit: number, rows: 0 };
         media.program(block, page + u32::from(self.part), name, label, self.frame)?;

@@ -40,6 +40,8 @@ pub(super) fn read<N: Nand>(
     place: Place,
     frame: &mut [u8],
 ) -> Result<(), StreamError> {
+    let ahead = u32::from(pages_ahead(media));
+    debug_assert!(place.page == 0 || place.page == ahead, "the record is the first of its block");
     let (size, blocks) = (page_size(media), page_size(media) / ENTRY_SIZE);
     let mut bytes = [0; 32 * ENTRY_SIZE];
     for part in 0..place.page {
@@ -77,6 +79,7 @@ impl Log {
         frame: &mut [u8],
     ) -> Result<(), MediaError> {
         assert!(self.next.is_erased, "the table goes into a block that is erased");
+        debug_assert!(self.next.written < self.ahead, "a page of the table is left");
         let ((block, ordinal), part) = (self.block_behind(), self.next.written);
         let (size, layout) = (page_size(media), media.layout());
         if part == 0 {

@@ -324,21 +324,20 @@ impl<'ram> Records<'ram> {
         self.spilled[part_of(space)].map_or(in_tail, |(page, committed)| (Some(page), committed))
     }
 
-    /// Take the open transaction back to a mark. Returns new pages of the tail's parts, where pages
-    /// had been programmed since. Cost: nothing, or one read for each part.
+    /// Take the open transaction back to a mark. `moves` get new pages of the tail's parts, where
+    /// pages had been programmed since. Cost: nothing, or one read for each part.
     pub(crate) fn roll_back_to<N: Nand>(
         &mut self,
         mark: Mark,
         media: &mut Media<'_, N>,
-        frame: &mut [u8],
-    ) -> Result<[Option<Move>; PARTS], MediaError> {
+        (frame, moves): (&mut [u8], &mut [Option<Move>; PARTS]),
+    ) -> Result<(), MediaError> {
         self.set_came(mark.came);
         let mut kept = mark.lens;
         for (kept, _) in kept.iter_mut().zip(mark.first).filter(|(_, first)| first.is_some()) {
             *kept = 0;
         }
         self.tail.retain(kept);
-        let mut moves = [None; PARTS];
         for (part, first) in mark.first.into_iter().enumerate() {
             let Some(first) = first else { continue };
             let len = mark.lens[part];
@@ -350,7 +349,7 @@ impl<'ram> Records<'ram> {
             }
             self.marks.forget_page(part, first);
         }
-        Ok(moves)
+        Ok(())
     }
 
     /// Put the first rows of a page back into the tail, and make the page and all pages behind it
@@ -407,23 +406,25 @@ impl<'ram> Records<'ram> {
         media.spans = kept;
     }
 
-    /// Take the open transaction back. Returns new pages of the tail's parts, where pages had been
-    /// programmed. Cost: nothing, or one read for each part.
+    /// Take the open transaction back. `moves` get new pages of the tail's parts, where pages had
+    /// been programmed. Where a page cannot be read, its part is left for the next call. Cost:
+    /// nothing, or one read for each part.
     pub(crate) fn roll_back<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
         frame: &mut [u8],
-    ) -> Result<[Option<Move>; PARTS], MediaError> {
+        moves: &mut [Option<Move>; PARTS],
+    ) -> Result<(), MediaError> {
         self.marks = Marks::new();
         self.set_came(self.begun);
         self.tail.roll_back();
-        let mut moves = [None; PARTS];
         for (part, moved) in moves.iter_mut().enumerate() {
-            if let Some((first, len)) = self.spilled[part].take() {
+            if let Some((first, len)) = self.spilled[part] {
                 *moved = Some(self.restore(media, (part, first), (len, len), frame)?);
+                self.spilled[part] = None;
             }
         }
-        Ok(moves)
+        Ok(())
     }
 
     /// After a mount: make the pages from the head of a space up to `end` void.

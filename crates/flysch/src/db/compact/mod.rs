@@ -31,6 +31,7 @@ use crate::row::{Digest, RowKind, RowView};
 
 /// Rows that a step looks up.
 const LOOKED_UP: usize = 8;
+const _: () = assert!(LOOKED_UP <= WINDOW_MAX / 2, "a window takes the rows of a step");
 
 /// The state of compaction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +76,21 @@ impl Compaction {
     pub(super) fn drop_victim(&mut self) {
         self.victim = None;
     }
+
+    /// Check what holds between two steps.
+    pub(super) fn check(&self) {
+        let name = self.victim.map(|victim| (victim.space, victim.number));
+        debug_assert!(
+            name.is_none_or(|(space, _)| space.is_compacted()),
+            "blocks of rings go whole"
+        );
+        debug_assert!(name.is_none() || name != self.gone, "a block that goes is empty");
+        debug_assert!(
+            self.gone.is_none_or(|(space, _)| space.holds_rows()),
+            "merges free the others"
+        );
+        debug_assert!(self.victim.is_none_or(|victim| victim.is_sound()), "a window has its rows");
+    }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -109,6 +125,7 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
+        debug_assert!(self.doubt.is_none(), "nothing is moved before it is certain");
         if self.media.spans.as_slice().len() >= SPANS_LAST {
             return Ok(false);
         }
@@ -136,6 +153,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return false;
         }
         let victim = self.compaction.victim.take();
+        debug_assert!(victim.is_none_or(|victim| victim.is_empty()), "no current row goes with it");
         self.compaction.gone = victim.map(|victim| (victim.space, victim.number));
         true
     }
@@ -165,6 +183,8 @@ impl<N: Nand> Db<'_, '_, N> {
         (space, number): (Space, u32),
         is_surveyed: bool,
     ) -> Result<bool, DbError> {
+        debug_assert!(self.compaction.victim.is_none(), "one block is emptied at a time");
+        debug_assert!(self.may_move(space, number), "the entries of its rows are in runs");
         self.forget_frame();
         let summary = BlockSummary::read(&mut self.media, (space, number), self.frame)?;
         let pages = self.media.geometry().pages_per_block;

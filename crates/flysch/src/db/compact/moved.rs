@@ -15,6 +15,7 @@ const ROWS_MIN: usize = 8;
 impl<N: Nand> Db<'_, '_, N> {
     /// Move a row that is longer than a page, if it is current.
     pub(super) fn move_long(&mut self, victim: Victim, row: Candidate) -> Result<(), DbError> {
+        debug_assert!(row.len > self.media.layout().payload_size(), "others move in a window");
         let pages = row.len.div_ceil(self.media.layout().payload_size()) as u32;
         let behind = Place { page: victim.upto.page + pages, at: 0 };
         if !self.is_newest(row.table, row.key, row.pointer)? {
@@ -58,6 +59,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
         let Some(mut victim) = self.compaction.victim else { return Ok(false) };
+        debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
         let rows = victim.rows_of_page(self.media.layout().payload_size());
         self.make_room_for_moved(widest * rows.max(ROWS_MIN), widest * ROWS_MIN)?;
         if victim.tombstones_at.is_some_and(|drops| drops != self.store.drops()) {
@@ -154,6 +156,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.set_changed(table);
             at = self.replay_row(page, at, row)?;
         }
+        debug_assert!(at == len, "each row of the page has its entries");
         self.store.commit();
         self.compaction.moves += 1;
         Ok(())

@@ -57,6 +57,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// step of compaction that looks rows up.
     #[inline(never)]
     pub(super) fn survey(&mut self, victim: Victim) -> Result<bool, DbError> {
+        debug_assert!(victim.is_surveyed && victim.len == 0, "a survey counts, and has no window");
         if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
             self.end_survey(&victim);
             return Ok(true);

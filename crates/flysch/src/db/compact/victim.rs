@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::super::Db;
-use crate::media::{Page, Space, Use};
+use crate::media::{DEAD_MAX, Page, SPANS_REFUSED, Space, Use};
 use crate::record::ROW_SPACES;
 
 /// Greatest number of rows of a window.
@@ -14,6 +14,9 @@ const DEAD_MIN: u8 = 2;
 const SPANS_MANY: usize = 10;
 /// Number of void spans from which on such a block is moved even from under a snapshot.
 const SPANS_FORCED: usize = 14;
+const _: () = assert!(SPANS_MANY < SPANS_FORCED, "blocks are moved before snapshots yield");
+const _: () = assert!(SPANS_FORCED < SPANS_REFUSED, "snapshots yield before transactions stop");
+const _: () = assert!(DEAD_MIN <= DEAD_MAX, "the table can tell of a victim");
 
 /// A place in a victim: a page of the block, and a byte of its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +76,7 @@ impl Victim {
 
     pub(super) fn push(&mut self, is_there: bool, len: usize) {
         debug_assert!(self.len < WINDOW_MAX, "the window has room for the row");
+        debug_assert!(self.bits[self.len / 32] >> (self.len % 32) == 0, "its bit was cleared");
         if is_there {
             self.bits[self.len / 32] |= 1 << (self.len % 32);
             self.bytes += len;
@@ -100,12 +104,25 @@ impl Victim {
             self.tombstones_at = None;
         }
         debug_assert!(self.len == old.len - count, "the others wait");
+        debug_assert!(self.is_sound(), "the rows that wait have their bytes");
     }
 
     /// Make the window void.
     pub(super) const fn forget(&mut self) {
         (self.bits, self.len, self.bytes) = ([0; WINDOW_MAX / 32], 0, 0);
         (self.upto, self.tombstones_at) = (self.from, None);
+    }
+
+    /// Whether no row of the window is current.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_surveyed && self.bits.iter().all(|bits| *bits == 0)
+    }
+
+    /// Whether the fields agree with each other.
+    pub(super) fn is_sound(&self) -> bool {
+        let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        let has_bytes = self.bytes > 0 && !self.is_surveyed;
+        self.from <= self.upto && rows as usize <= self.len && has_bytes == (rows > 0)
     }
 
     pub(super) fn page(&self, page: u32, pages_per_block: u32) -> Page {

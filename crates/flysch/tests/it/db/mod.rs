@@ -19,6 +19,7 @@ mod memory;
 mod moments;
 mod nvram;
 mod queries;
+mod refusals;
 mod relations;
 mod rings;
 mod roots;
