@@ -84,8 +84,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let is_set = self.records.marks.push(Mark { first: [None; PART_SPACES.len()], ..mark });
         debug_assert!(is_set, "there was room for it before");
         debug_assert!(self.records.marks.len() == number + 1, "later savepoints are gone");
-        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
-        debug_assert!(lens == mark.lens, "the tail is as it was");
+        let tail = &self.records.tail;
+        debug_assert!(PART_SPACES.map(|it| tail.len_of(it)) == mark.lens, "the tail is as it was");
         PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))?;
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: false, ..tx });
         Ok(())
