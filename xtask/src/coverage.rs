@@ -73,19 +73,49 @@ fn module_of(path: &str) -> String {
     format!("{name}/{module}")
 }
 
-/// The lines of a file that were not reached. A segment extends to the next one; it has a line, a
-/// column, a count, and whether it has a count at all.
-fn missed_lines(segments: &Value) -> Vec<u64> {
-    let all: Vec<&Value> = segments.as_array().map(|it| it.iter().collect()).unwrap_or_default();
-    let mut lines = Vec::new();
-    for pair in all.windows(2) {
-        let is_missed = pair[0][2] == 0 && pair[0][3] == true && pair[0][5] == false;
-        let (first, end) = (pair[0][0].as_u64().unwrap_or(0), pair[1][0].as_u64().unwrap_or(0));
-        if is_missed {
-            lines.extend(first..=end.max(first));
+/// Where a count begins to apply to a file's text: it does until the next segment.
+#[derive(Clone, Copy)]
+struct Segment {
+    line: u64,
+    count: u64,
+    has_count: bool,
+    /// Whether a piece of code begins here, rather than that the one around it goes on.
+    is_entry: bool,
+}
+
+impl Segment {
+    /// The fields in the order of the report: line, column, count, whether it has one, whether a
+    /// region begins, and whether that is a gap between two.
+    fn of(fields: &Value) -> Self {
+        let is = |at: usize| fields[at] == true;
+        Self {
+            line: fields[0].as_u64().unwrap_or(0),
+            count: fields[2].as_u64().unwrap_or(0),
+            has_count: is(3),
+            is_entry: is(3) && is(4) && !is(5),
         }
     }
-    lines.dedup();
+}
+
+/// The lines of a file that were not reached, by the rule of `llvm-cov`: the greatest count among
+/// the segment that reaches into the line and the code that begins on it is 0.
+fn missed_lines(segments: &Value) -> Vec<u64> {
+    let all = segments.as_array().map(Vec::as_slice).unwrap_or_default();
+    let all: Vec<Segment> = all.iter().map(Segment::of).collect();
+    let (mut lines, mut before) = (Vec::new(), None::<Segment>);
+    for chunk in all.chunk_by(|a, b| a.line == b.line) {
+        let from = before.map_or(chunk[0].line, |it| it.line + 1);
+        let around = before.filter(|it| it.has_count);
+        if around.is_some_and(|it| it.count == 0) {
+            lines.extend(from..chunk[0].line);
+        }
+        let begun = chunk.iter().filter(|it| it.is_entry);
+        let counts: Vec<u64> = around.iter().chain(begun).map(|it| it.count).collect();
+        if counts.iter().max() == Some(&0) {
+            lines.push(chunk[0].line);
+        }
+        before = chunk.last().copied();
+    }
     lines
 }
 
@@ -122,17 +152,20 @@ fn ranges(lines: &[u64]) -> String {
 mod tests {
     use super::*;
 
+    /// A branch that is not taken: of its two ends, the line that it begins on has code that was
+    /// reached, and the line that it ends on has none.
     #[test]
     fn lines_without_a_count_are_listed_as_ranges() {
         let segments = serde_json::json!([
             [3, 1, 5, true, true, false],
             [4, 9, 0, true, true, false],
-            [6, 2, 5, true, false, false],
+            [6, 2, 0, false, false, false],
             [9, 1, 0, true, true, false],
             [9, 8, 0, false, false, false],
-            [12, 1, 0, true, true, true]
+            [12, 1, 0, true, true, true],
+            [13, 1, 7, true, true, false]
         ]);
-        assert_eq!(ranges(&missed_lines(&segments)), "4-6, 9");
+        assert_eq!(ranges(&missed_lines(&segments)), "5-6, 9");
         assert_eq!(module_of("crates/linux/src/jffs2/format/crc.rs"), "linux/jffs2");
         assert_eq!(module_of("crates/linux/src/memo.rs"), "linux/memo");
     }

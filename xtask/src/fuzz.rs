@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: the targets of `crates/fuzz`, with as many inputs as wanted.
 //!
 //! 1. Each target runs in a process of its own, so that its memory can be measured and limited.
-//! 2. Overflow checks and assertions are enabled. If an input panics, takes 5 s or makes the
+//! 2. `--corpus` chooses the inputs that the tests of the crate begin with.
+//! 3. Overflow checks and assertions are enabled. If an input panics, takes 5 s or makes the
 //!    process take 1 GB, the run fails and prints it as a line for `--replay`.
 
 use std::path::Path;
@@ -15,6 +16,8 @@ use crate::{Outcome, binaries, shell};
 /// minutes are given.
 const INPUTS: u64 = 10_000;
 const ROUND: u64 = 2000;
+/// Inputs from which the corpus of a target is chosen.
+const CHOICE: u64 = 500;
 
 /// The options of the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub(crate) struct Fuzz {
     pub(crate) inputs: Option<u64>,
     pub(crate) minutes: Option<u64>,
     pub(crate) seed: Option<u64>,
+    /// Whether the inputs are those that the corpus is chosen from.
+    pub(crate) corpus: bool,
     /// An input to replay, in hexadecimal.
     pub(crate) replay: Option<String>,
 }
@@ -36,6 +41,10 @@ impl Fuzz {
         while let Some(&word) = words.next() {
             if !word.starts_with('-') && fuzz.target.is_empty() {
                 word.clone_into(&mut fuzz.target);
+                continue;
+            }
+            if word == "--corpus" {
+                fuzz.corpus = true;
                 continue;
             }
             let value = value(&mut words, word)?;
@@ -62,6 +71,10 @@ impl Fuzz {
             return shell::run(one(binary, target).env("FLYSCH_REPLAY", input));
         }
         let (start, end) = (Instant::now(), self.minutes.map(|it| Duration::from_secs(it * 60)));
+        if self.corpus {
+            let inputs = self.inputs.unwrap_or(CHOICE);
+            return targets.iter().try_for_each(|target| corpus(binary, target, inputs));
+        }
         let count = self.inputs.unwrap_or(if end.is_some() { ROUND } else { INPUTS });
         let mut seed = self.seed.unwrap_or(1);
         loop {
@@ -103,6 +116,13 @@ fn one(binary: &Path, target: &str) -> Command {
     command.args(["--exact", target, "--nocapture"]).stdin(Stdio::null());
     command.current_dir(shell::root().join("crates/fuzz")).env("RUST_BACKTRACE", "0");
     command
+}
+
+/// Choose the corpus of a target, and write it into the folder of the crate.
+fn corpus(binary: &Path, target: &str, inputs: u64) -> Outcome {
+    println!("{target}");
+    let mut command = one(binary, target);
+    shell::run(command.env("FLYSCH_CORPUS", "1").env("FLYSCH_INPUTS", inputs.to_string()))
 }
 
 /// Run a target and return the line with its figures.

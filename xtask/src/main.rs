@@ -66,6 +66,9 @@ Commands:
                       inputs if nothing is told; prints the longest time and the most memory
   fuzz TARGET --replay INPUT
                       an input that was printed
+  fuzz [TARGET] --corpus
+                      chooses the inputs that the tests begin with anew, from 500 of each target,
+                      and writes them into crates/fuzz/tests/it/__fuzz__
   plant [NAME, …]     plants faults in a copy of the sources, each of which a test has to find, and
                       writes docs/planted.csv; xtask/plants.json lists them
   plant --area AREA   those of an area, such as linux/ubi, or of several that begin alike
@@ -219,6 +222,8 @@ mod tests {
         check("campaign --cuts", Err("`--cuts` needs a value"));
         let fuzz = Fuzz { target: "ubifs".to_owned(), inputs: Some(500), ..Fuzz::default() };
         check("fuzz ubifs --inputs 500", Ok(Command::Fuzz(fuzz)));
+        let corpus = Fuzz { corpus: true, ..Fuzz::default() };
+        check("fuzz --corpus", Ok(Command::Fuzz(corpus)));
         check("fuzz --replay", Err("`--replay` needs a value"));
         check("coverage", Ok(Command::Coverage(Vec::new())));
         check("vm-test", Ok(Command::VmTest));

@@ -8,6 +8,7 @@
 //! sealed      structures with a checksum: finding them, and correcting the checksum after a change
 //! grown       good images to begin with
 //! damage      damaging an image as an input says
+//! seen        what an input has shown, to choose a corpus by
 //! pram        the same for PRAMFS
 //! ```
 //!
@@ -28,5 +29,6 @@ pub mod grown;
 pub mod image;
 pub mod pram;
 mod sealed;
+pub mod seen;
 pub mod stack;
 pub mod text;

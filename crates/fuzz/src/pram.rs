@@ -11,6 +11,7 @@ use crate::choices::Choices;
 use crate::damage::change;
 use crate::grown::grow;
 use crate::sealed::crc16;
+use crate::seen;
 use crate::stack::use_all;
 
 const SIZE: u32 = 1 << 18;
@@ -31,8 +32,9 @@ fn new_memory(clock: &Clock) -> Shared<Pram> {
 fn mount(memory: &Shared<Pram>, clock: &Clock) -> Option<Vfs> {
     let recorder = Recorder::new(clock.clone(), "fuzz");
     let cpu = Cpu::new(clock.clone(), Speed::default());
-    let fs = Pramfs::mount(Box::new(memory.clone()), cpu.clone(), recorder.clone()).ok()?;
-    Some(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))
+    let mounted = Pramfs::mount(Box::new(memory.clone()), cpu.clone(), recorder.clone());
+    seen::outcome("mount", &mounted);
+    Some(Vfs::mount(Box::new(mounted.ok()?), ReadAheadProfile::C, cpu, recorder))
 }
 
 /// The content of a memory after some use.
@@ -104,6 +106,6 @@ pub fn survive(bytes: &[u8]) {
     for _ in 0..2 {
         let Some(mut vfs) = mount(&memory, &clock) else { continue };
         use_all(&mut vfs);
-        let _any = vfs.unmount();
+        seen::outcome("unmount", &vfs.unmount());
     }
 }

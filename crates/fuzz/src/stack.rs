@@ -15,6 +15,8 @@ use flysch_linux::filesystem::FileKind;
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
 
+use crate::seen;
+
 /// More flash operations than any image of this size needs. A target in an endless loop fails when
 /// it reaches this number.
 const OPERATIONS_MAX: u64 = 2_000_000;
@@ -151,10 +153,13 @@ pub fn survive(build: &Build, main: Main, chip: Chip, clock: &Clock) {
     device.borrow_mut().device_mut().arm(plan);
     for _ in 0..2 {
         let (device, pram, recorder) = (device.clone(), pram.clone(), recorder.clone());
-        let Ok(machine) = build.mount(Stack::file(main), device, pram, recorder) else { continue };
+        let mounted = build.mount(Stack::file(main), device, pram, recorder);
+        seen::outcome("mount", &mounted);
+        let Ok(machine) = mounted else { continue };
         use_all(&mut machine.linux.borrow_mut());
-        let _any = machine.unmount();
+        seen::outcome("unmount", &machine.unmount());
     }
+    seen::operations(&recorder.take(build.part.geometry));
     assert!(device.borrow().device().is_on(), "more than {OPERATIONS_MAX} operations");
 }
 
@@ -167,7 +172,7 @@ pub fn use_all(vfs: &mut Vfs) {
         for entry in vfs.list(&folder).unwrap_or_default() {
             names += 1;
             let path = format!("{folder}/{}", String::from_utf8_lossy(&entry.name));
-            let _any = vfs.attributes(&path);
+            seen::outcome("attributes", &vfs.attributes(&path));
             match entry.kind {
                 FileKind::Regular => use_file(vfs, &path),
                 FileKind::Directory if !is_deep && names < NAMES_MAX => folders.push(path),
@@ -177,8 +182,8 @@ pub fn use_all(vfs: &mut Vfs) {
         change_names(vfs, &folder);
     }
     vfs.sleep(40_000_000_000);
-    let _any = vfs.sync();
-    let _any = vfs.drop_caches();
+    seen::outcome("sync", &vfs.sync());
+    seen::outcome("drop_caches", &vfs.drop_caches());
 }
 
 fn use_file(vfs: &mut Vfs, path: &str) {
@@ -186,25 +191,26 @@ fn use_file(vfs: &mut Vfs, path: &str) {
     let size = vfs.size(fd).unwrap_or(0);
     let mut bytes = [7; 9000];
     for offset in [0, size / 2, size.saturating_sub(9000)] {
-        let _any = vfs.read(fd, offset, &mut bytes);
+        seen::outcome("read", &vfs.read(fd, offset, &mut bytes));
     }
     for offset in [10, size.saturating_sub(3), size.saturating_add(5000)] {
-        let _any = vfs.write(fd, offset, &bytes[..1500]);
+        seen::outcome("write", &vfs.write(fd, offset, &bytes[..1500]));
     }
-    let _any = vfs.fsync(fd);
-    let _any = vfs.truncate(fd, size / 3);
-    let _any = vfs.close(fd);
+    seen::outcome("fsync", &vfs.fsync(fd));
+    seen::outcome("truncate", &vfs.truncate(fd, size / 3));
+    seen::outcome("close", &vfs.close(fd));
 }
 
 fn change_names(vfs: &mut Vfs, folder: &str) {
     let [made, new, other] = ["made", "new", "other"].map(|name| format!("{folder}/{name}"));
-    let _any = vfs.mkdir(&made);
-    let _any = vfs.open(&new, true).and_then(|fd| {
+    seen::outcome("mkdir", &vfs.mkdir(&made));
+    let written = vfs.open(&new, true).and_then(|fd| {
         vfs.write(fd, 0, &[9; 5000])?;
         vfs.close(fd)
     });
-    let _any = vfs.rename(&new, &other);
-    let _any = vfs.unlink(&made);
-    let _any = vfs.unlink(&format!("{folder}/b"));
-    let _any = vfs.sync_directory(folder);
+    seen::outcome("make", &written);
+    seen::outcome("rename", &vfs.rename(&new, &other));
+    seen::outcome("unlink", &vfs.unlink(&made));
+    seen::outcome("unlink", &vfs.unlink(&format!("{folder}/b")));
+    seen::outcome("sync_directory", &vfs.sync_directory(folder));
 }

@@ -11,15 +11,15 @@ use flysch_chip::Clock;
 use flysch_fuzz::choices::Choices;
 use flysch_fuzz::damage::damaged;
 use flysch_fuzz::grown::Grown;
-use flysch_fuzz::pram;
 use flysch_fuzz::stack::{Kind, PageSize, survive};
+use flysch_fuzz::{pram, seen};
 use flysch_lab::image::extract;
 use flysch_lab::machine::stack::Stack;
 
 use crate::seeds::target;
 
 /// Inputs of each target in a run of the tests.
-const INPUTS: u64 = 40;
+const INPUTS: u64 = 24;
 /// Images of each file system and size of pages.
 const IMAGES: usize = 4;
 
@@ -82,10 +82,11 @@ fn is_extracted(input: &[u8]) {
     let cut = if choices.below(4) == 0 { choices.word() as usize } else { usize::MAX };
     let mut file = damaged(&grown, &mut choices).file(has_oob);
     file.truncate(cut % (file.len() + 1).max(cut));
+    seen::note(&format!("{}, {has_oob}, {}", kind.name(), cut == usize::MAX));
     let folder = tempfile::tempdir().unwrap();
     let (image, out) = (folder.path().join("image"), folder.path().join("out"));
     std::fs::write(&image, file).unwrap();
-    let _any = extract(&grown.build, None, (&image, &out));
+    seen::outcome("extract", &extract(&grown.build, None, (&image, &out)));
 }
 
 /// Where tags do not fit the OOB bytes of a page of 512 bytes, a format says so.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flysch_chip::{Part, Trace};
+use flysch_fuzz::seen;
 use flysch_fuzz::stack::{Kind, PageSize};
 use flysch_fuzz::text::edited;
 use flysch_kernel::validate::recorded;
@@ -83,8 +84,11 @@ fn trace_is_read(input: &[u8]) {
         edited(&files, input)
     });
     let geometry = Kind::Jffs2.build(PageSize::Usual).part.geometry;
-    match trace::parse_any(&file, Some(geometry)) {
+    let read = trace::parse_any(&file, Some(geometry));
+    seen::outcome("trace", &read);
+    match read {
         Ok(trace::Input::Trace(trace)) => {
+            seen::operations(&trace);
             let causes = trace::causes(&trace);
             let _explained = trace::explanations_of(&causes);
             let tables = trace::by_table(&trace);
@@ -97,7 +101,7 @@ fn trace_is_read(input: &[u8]) {
             assert_eq!(again.unwrap(), *trace);
         }
         Ok(trace::Input::Counters(blocks)) => drop(trace::block_rows(&blocks)),
-        Err(error) => drop(error.to_string()),
+        Err(_) => {}
     }
 }
 
@@ -109,10 +113,9 @@ fn text_of(files: &[&str], input: &[u8]) -> String {
 /// A part of a chip that is small enough for memory is put to use.
 fn part_is_read(input: &[u8]) {
     let files: Vec<&str> = Part::names().map(|name| Part::text(name).unwrap()).collect();
-    let part = match Part::parse(&text_of(&files, input)) {
-        Ok(part) => part,
-        Err(error) => return drop(error.to_string()),
-    };
+    let read = Part::parse(&text_of(&files, input));
+    seen::outcome("part", &read);
+    let Ok(part) = read else { return };
     let geometry = part.geometry;
     let oob = u64::from(geometry.oob_size) * u64::from(geometry.page_count());
     let bytes = u64::from(geometry.block_size()) * u64::from(geometry.block_count) + oob;
@@ -121,7 +124,7 @@ fn part_is_read(input: &[u8]) {
         let partition_blocks = geometry.block_count;
         let build = Build { part: Arc::new(part), partition_blocks, ..Build::of(&platform) };
         for main in [Main::Jffs2, Main::Yaffs2, Main::Ubifs, Main::Ftl] {
-            let _any = build.format_and_mount(Stack::file(main));
+            seen::outcome("format", &build.format_and_mount(Stack::file(main)));
         }
     }
 }
@@ -129,14 +132,15 @@ fn part_is_read(input: &[u8]) {
 fn platform_is_read(input: &[u8]) {
     let names = Platform::names();
     let files: Vec<&str> = names.iter().map(|name| Platform::text(name).unwrap()).collect();
-    match Platform::parse(&text_of(&files, input), Path::new("nowhere")) {
-        Ok(platform) => drop(Build::of(&Arc::new(platform))),
-        Err(error) => drop(error.to_string()),
+    let read = Platform::parse(&text_of(&files, input), Path::new("nowhere"));
+    seen::outcome("platform", &read);
+    if let Ok(platform) = read {
+        drop(Build::of(&Arc::new(platform)));
     }
 }
 
 fn budget_is_read(input: &[u8]) {
-    let _any = Budget::parse(&text_of(&[BUDGET], input));
+    seen::outcome("budget", &Budget::parse(&text_of(&[BUDGET], input)));
 }
 
 /// What reads a file by its path reads this one.
@@ -156,7 +160,9 @@ fn recording_is_read(input: &[u8]) {
         file.truncate(tail);
         file.extend(format!("{{\"calls\":{calls},\"crc32\":{crc}}}\n").bytes());
     }
-    if let Ok(recording) = with_file("a.rec", &file, Recording::read) {
+    let read = with_file("a.rec", &file, Recording::read);
+    seen::outcome("recording", &read);
+    if let Ok(recording) = read {
         let _again = recording.bytes();
     }
 }
@@ -176,8 +182,12 @@ fn runs_file() -> String {
 
 fn runs_are_fitted(input: &[u8]) {
     let file = edited(&[runs_file().as_bytes()], input);
-    let Ok(observations) = observation::read(&file) else { return };
-    if let Ok(models) = fit(&observations) {
+    let read = observation::read(&file);
+    seen::outcome("runs", &read);
+    let Ok(observations) = read else { return };
+    let fitted = fit(&observations);
+    seen::outcome("fit", &fitted);
+    if let Ok(models) = fitted {
         let _any = models.predict("insert", "sqlite/jffs2", 30, 150);
     }
 }
@@ -186,17 +196,20 @@ fn runs_are_fitted(input: &[u8]) {
 fn models_predict(input: &[u8]) {
     let saved = observation::read(runs_file().as_bytes()).ok().and_then(|runs| fit(&runs).ok());
     let saved = serde_json::to_vec(&saved.expect("these runs are fitted")).unwrap();
-    let Ok(models) = serde_json::from_slice::<Models>(&edited(&[&saved], input)) else { return };
+    let read = serde_json::from_slice::<Models>(&edited(&[&saved], input));
+    seen::outcome("models", &read);
+    let Ok(models) = read else { return };
     let _any = models.predict("insert", "sqlite/jffs2", u32::MAX, 1);
 }
 
 fn cells_are_read(input: &[u8]) {
     let file = edited(&[CELLS.as_bytes()], input);
-    let _any = with_file("cells.csv", &file, |path| recorded::read(path).map(|rows| rows.len()));
+    let read = with_file("cells.csv", &file, |path| recorded::read(path).map(|rows| rows.len()));
+    seen::outcome("cells", &read);
 }
 
 fn reference_is_read(input: &[u8]) {
-    let _any = reference::parse(&text_of(&REFERENCES, input));
+    seen::outcome("reference", &reference::parse(&text_of(&REFERENCES, input)));
 }
 
 /// What a guest returns: an archive of its folder, and its runs as JSON.
@@ -209,11 +222,13 @@ fn answer_is_read(input: &[u8]) {
         writer.finish().unwrap();
     }
     let archive = cpio::newc::trailer(archive).unwrap();
-    let _any = Answer::new("[]".to_owned(), &edited(&[&archive], input));
+    seen::outcome("answer", &Answer::new("[]".to_owned(), &edited(&[&archive], input)));
     let run = r#"[{"on":"kernel:jffs2","workload":"insert","record_size":600,"requests":100,
         "parameters":{"read-ahead":"32"},"page_reads":2,"page_programs":200,"block_erases":0}]"#;
     let runs = serde_json::from_slice::<Vec<serde_json::Value>>(&edited(&[run.as_bytes()], input));
+    seen::outcome("runs", &runs);
     for run in runs.unwrap_or_default() {
-        let _any = flysch_kernel::validate::cell::of_json(&run);
+        let cell = flysch_kernel::validate::cell::of_json(&run);
+        seen::note(if cell.is_some() { "cell" } else { "no cell" });
     }
 }

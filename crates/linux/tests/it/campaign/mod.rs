@@ -210,6 +210,14 @@ fn a_name_may_outlive_its_inode() {
     assert_eq!((verdict(&script, &mut tally), tally.orphaned), (Ok(()), 1));
 }
 
+/// A regression. Garbage was collected while a rename replaced a file on a nearly full device. The
+/// header of the new name was copied without saying whom it replaces, and the power went before
+/// that was written: the name was there twice.
+#[test]
+fn a_file_that_was_replaced_on_a_nearly_full_device_stays_gone() {
+    replay(Kind::Yaffs2, "11002180+134+92/0.1.0.3,1.2.2.10");
+}
+
 /// A regression. A file without a name was open and grew. Its inode was written before its data,
 /// which removed it, and the data was in no file.
 #[test]
