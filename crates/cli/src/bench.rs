@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::Parser;
 use flysch_kernel::site::Target;
 use flysch_lab::bench::grid::Grid;
 use flysch_lab::bench::run::{Inputs, Run};
@@ -150,6 +151,34 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::write_file(path, latencies(&runs).as_bytes(), force)?;
     }
     args.figures.deliver(&figures, || page(&runs))
+}
+
+/// A command line of this command alone, for cells of a comparison.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct Alone {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// The simulations that the words after `flysch bench` ask for.
+pub(crate) fn scenarios(words: impl Iterator<Item = String>) -> Result<Vec<Scenario>, Failure> {
+    let parsed = Alone::try_parse_from(words);
+    let args = parsed.map_err(|error| Failure::Message(error.to_string()))?.args;
+    let workloads = args.options.apply(&args.workloads)?;
+    let mut all = Vec::new();
+    for on in args.asked_for(&workloads) {
+        let grid = args.parameters.grid(workloads.clone(), vec![on.stack(&workloads)], &[1000])?;
+        args.parameters.check_use(std::slice::from_ref(&grid))?;
+        all.extend(grid.scenarios());
+    }
+    Ok(all)
+}
+
+/// The name of the engine that handles a workload's requests by default.
+pub(crate) fn engine_of(workload: &str) -> Result<&'static str, Failure> {
+    let found: Result<Workload, UnknownName> = workload.parse();
+    found.map(|it| it.engine().name()).map_err(|error| Failure::Message(error.to_string()))
 }
 
 /// What a workload runs on.

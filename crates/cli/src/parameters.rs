@@ -20,6 +20,7 @@ use flysch_names::UnknownName;
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
 use crate::numbers::{Numbers, optional};
+use crate::words::on_or_off;
 
 /// The largest number of runs of one command. Their results must fit in memory.
 const RUNS_MAX: u64 = 20_000;
@@ -47,6 +48,10 @@ pub(crate) struct Parameters {
     /// of requests if greater]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
+    /// Let the kernel's timers run while files are prepared, on or off. Off makes counts independent
+    /// of the platform's speed [default: off; insert, select, join, update, commit: on]
+    #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
+    free_timers: Vec<bool>,
     #[command(flatten)]
     sqlite: SqliteOptions,
 }
@@ -141,6 +146,7 @@ impl Parameters {
             requests: if asked.is_empty() { requests.to_vec() } else { asked },
             alphabets: self.alphabet.clone(),
             fills: optional("fill", self.fill.as_ref())?,
+            free_timers: self.free_timers.clone(),
             ..self.hardware.axes()?
         };
         let axes = self.sqlite.fill(axes)?;

@@ -26,6 +26,9 @@ fn flash_that_is_not_there_is_one_line() {
     check(&format!("{bench} --mtd {ABSENT} --hook mtd --buffer 1024"), &absent);
     check(&format!("{bench} --mtd {ABSENT} --untraced"), &absent);
     check(bench, &["name it, such as --mtd mtd0"]);
+    let read = "bench read --requests 1 --free-timers on --on kernel:jffs2";
+    check(read, &["name it, such as --mtd mtd0"]);
+    check(&format!("{bench} --free-timers on"), &["no stack or workload of this sweep uses it"]);
     check("bench insert --on kernel:jfs2", &["did you mean 'kernel:jffs2'?"]);
     check("bench insert --on kernel:jffs2 --hook chips", &["did you mean 'chip'?"]);
     check("trace live --hook nand", &["unknown hook 'nand'"]);
@@ -84,7 +87,7 @@ fn no_option_is_ignored_on_kernel_targets() {
     ];
     let others = "--on --help --mtd --hook --buffer --untraced --pattern --request-size --file-size \
         --inter-arrival --text-size --records --percent --files --size-min --size-max --batch \
-        --keep --queries --stop --warehouses --scale-divisor --terminals --think-times \
+        --keep --queries --free-timers --stop --warehouses --scale-divisor --terminals --think-times \
         --rollback-percent --database-files --transactions --trace --latencies --format --out \
         --force --report --per-day --columns --sort --per --color --quiet --jobs";
     let folder = TempDir::new().unwrap();
@@ -136,6 +139,24 @@ fn recorded_counts_are_refused_in_one_line() {
     }
 }
 
+/// A cell of what users run is simulated again from the words of its row. A kernel that programs
+/// more is told with the cell's name.
+#[test]
+fn recorded_workloads_are_compared_without_a_guest() {
+    let folder = TempDir::new().unwrap();
+    let text = "fs,workload,record_size,requests,pattern,read_ahead,options,kernel.page_reads,\
+                kernel.page_programs,kernel.block_erases,kernel.stopped_at,kernel.median_us\n\
+                jffs2,read,0,0,,,--requests 3 --free-timers on,5,900,0,null,7.5\n";
+    fs::write(folder.path().join("counts.csv"), text).expect("a writable folder");
+    let arguments = "vm validate --group workloads --kernel-counts counts.csv --format csv";
+    let finished = flysch(folder.path(), arguments);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let row = finished.stdout.lines().nth(1).expect("one cell");
+    assert!(row.starts_with("jffs2,read,0,0,,,--requests 3 --free-timers on,5.0,"), "{row}");
+    let said = "jffs2 read --requests 3 --free-timers on: 100.0 %, and 15 % or 3 operations";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+}
+
 #[test]
 fn a_guest_that_cannot_be_is_one_line() {
     let folder = TempDir::new().unwrap();
@@ -148,6 +169,8 @@ fn a_guest_that_cannot_be_is_one_line() {
     check(&format!("vm bench {guest} insert --on kernel:jffs2"), "`flysch vm setup` makes it");
     check("vm validate --quick --store none --csv a.csv --page a.html", "`flysch vm setup`");
     check("vm validate --store none --csv a.csv --force", "`flysch vm setup`");
+    check("vm validate --group workloads --draw 4 --seed 3 --store none", "`flysch vm setup`");
+    check("vm validate --group workload --store none", "invalid value 'workload'");
     check("vm shell --store none", "`flysch vm setup`");
     check("vm validate --kernel-counts none.csv", "none.csv: No such file");
     fs::write(folder.path().join("mine.csv"), "mine").expect("a writable folder");

@@ -7,8 +7,12 @@ use flysch_lab::bench::run::Run;
 use serde::Serialize;
 use serde_json::Value;
 
-/// For counts below this number, the error is relative to this number instead of the count.
+use super::draw::Line;
+
+/// For counts of pages below this number, the error is relative to this number instead of the count.
 pub const FEW_PAGES: f64 = 20.0;
+/// For counts of erases below this number, the error is relative to this number.
+pub const FEW_ERASES: f64 = 10.0;
 
 /// The parameters that identify a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -16,16 +20,27 @@ pub struct Key {
     /// Name of the file system.
     pub fs: String,
     pub workload: String,
-    /// Size of a record or of a request in bytes.
+    /// Size of a record or of a request in bytes. 0 if `options` has it.
     pub record_size: u32,
+    /// 0 if `options` has it.
     pub requests: u32,
     /// Order of the requests. Empty for workloads that have only one.
     pub pattern: String,
     /// Read-ahead window in cache pages.
     pub read_ahead: String,
+    /// The options of a cell that is not part of a grid.
+    pub options: String,
 }
 
-/// Counts of the chip's operations.
+impl From<&Line> for Key {
+    fn from(line: &Line) -> Self {
+        let Line { fs, workload, options } = line.clone();
+        let (pattern, read_ahead) = (String::new(), String::new());
+        Self { fs, workload, record_size: 0, requests: 0, pattern, read_ahead, options }
+    }
+}
+
+/// What a run cost. What may be unknown is None: earlier recordings have counts alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
     /// Pages of data that the chip read from its array.
@@ -34,6 +49,74 @@ pub struct Counts {
     pub page_programs: f64,
     /// Blocks that the chip erased.
     pub block_erases: f64,
+    /// Page reads of opening the database, before the measured interval.
+    pub page_reads_at_open: Option<f64>,
+    /// Median response time of the requests, microseconds.
+    pub median_us: Option<f64>,
+    /// 99th percentile of their response times, microseconds.
+    pub percentile_99_us: Option<f64>,
+    /// The record or request at which the run failed, such as on full flash; 0 if no record or
+    /// request had begun. A run that went to its end has none.
+    pub stopped_at: Option<f64>,
+}
+
+impl Counts {
+    /// A run that ended with this error.
+    pub fn stopped(error: &str) -> Self {
+        let words: Vec<&str> = error.split([' ', ':', ',']).collect();
+        let numbers = words.windows(2).filter(|pair| ["record", "request"].contains(&pair[0]));
+        let number = numbers.filter_map(|pair| pair[1].parse().ok()).next_back();
+        Self { stopped_at: Some(number.unwrap_or(0.0)), ..Self::default() }
+    }
+
+    /// Combine each figure of two runs. A figure that one of them lacks is lacking.
+    fn with(self, other: Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let both = |a: Option<f64>, b: Option<f64>| Some(combine(a?, b?));
+        Self {
+            page_reads: combine(self.page_reads, other.page_reads),
+            page_programs: combine(self.page_programs, other.page_programs),
+            block_erases: combine(self.block_erases, other.block_erases),
+            page_reads_at_open: both(self.page_reads_at_open, other.page_reads_at_open),
+            median_us: both(self.median_us, other.median_us),
+            percentile_99_us: both(self.percentile_99_us, other.percentile_99_us),
+            stopped_at: both(self.stopped_at, other.stopped_at),
+        }
+    }
+}
+
+/// The runs of a cell with all of its seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    pub mean: Counts,
+    /// The least of each count.
+    pub least: Counts,
+    /// The greatest of each count.
+    pub most: Counts,
+}
+
+impl From<Counts> for Sample {
+    fn from(counts: Counts) -> Self {
+        Self { mean: counts, least: counts, most: counts }
+    }
+}
+
+impl Sample {
+    /// The sample of these runs, of which there is one at least.
+    fn of(runs: &[Counts]) -> Self {
+        let all = |combine: fn(f64, f64) -> f64| {
+            runs.iter().copied().reduce(|a, b| a.with(b, combine)).unwrap_or_default()
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a number of seeds")]
+        let number = runs.len().max(1) as f64;
+        let sum = all(|a, b| a + b);
+        let mean = sum.with(sum, |sum, _| sum / number);
+        Self { mean, least: all(f64::min), most: all(f64::max) }
+    }
+
+    /// Whether a count of both sides lies in a common range.
+    fn overlaps(&self, other: &Self, count: fn(&Counts) -> f64) -> bool {
+        count(&self.least) <= count(&other.most) && count(&other.least) <= count(&self.most)
+    }
 }
 
 /// A cell that was run on both sides.
@@ -46,29 +129,65 @@ pub struct Cell {
     pub kernel: Counts,
     /// Counts of the simulator: the mean over the same seeds.
     pub flysch: Counts,
+    /// The least and the greatest counts of the seeds on each side.
+    pub kernel_least: Counts,
+    pub kernel_most: Counts,
+    pub flysch_least: Counts,
+    pub flysch_most: Counts,
     /// Error of page reads, relative to the kernel's count.
     pub read_error: f64,
     /// Error of page programs, relative to the kernel's count.
     pub program_error: f64,
+    /// Error of block erases, relative to the kernel's count.
+    pub erase_error: f64,
+    /// Errors of the median response time and of the 99th percentile.
+    pub median_error: Option<f64>,
+    pub percentile_99_error: Option<f64>,
+    /// Whether the ranges of the seeds meet, for reads, programs and erases.
+    pub meets: bool,
 }
 
 impl Cell {
     /// Compare the counts of both sides.
-    pub fn new(key: Key, kernel: Counts, flysch: Counts) -> Self {
-        let read_error = error(kernel.page_reads, flysch.page_reads);
-        let program_error = error(kernel.page_programs, flysch.page_programs);
-        Self { key, kernel, flysch, read_error, program_error }
+    pub fn new(key: Key, kernel: Sample, flysch: Sample) -> Self {
+        let (real, ours) = (kernel.mean, flysch.mean);
+        let of_time = |kernel: Option<f64>, flysch: Option<f64>| {
+            let kernel = kernel.filter(|&us| us > 0.0)?;
+            Some((flysch? - kernel) / kernel)
+        };
+        let counts: [fn(&Counts) -> f64; 3] =
+            [|it| it.page_reads, |it| it.page_programs, |it| it.block_erases];
+        Self {
+            key,
+            kernel: real,
+            flysch: ours,
+            kernel_least: kernel.least,
+            kernel_most: kernel.most,
+            flysch_least: flysch.least,
+            flysch_most: flysch.most,
+            read_error: error(real.page_reads, ours.page_reads, FEW_PAGES),
+            program_error: error(real.page_programs, ours.page_programs, FEW_PAGES),
+            erase_error: error(real.block_erases, ours.block_erases, FEW_ERASES),
+            median_error: of_time(real.median_us, ours.median_us),
+            percentile_99_error: of_time(real.percentile_99_us, ours.percentile_99_us),
+            meets: counts.into_iter().all(|count| kernel.overlaps(&flysch, count)),
+        }
     }
 
-    /// The larger of the two errors, without sign.
+    /// The larger of the errors of reads and programs, without sign.
     pub fn worst(&self) -> f64 {
         self.read_error.abs().max(self.program_error.abs())
     }
+
+    /// Whether the run went to its end on both sides.
+    pub const fn is_whole(&self) -> bool {
+        self.kernel.stopped_at.is_none() && self.flysch.stopped_at.is_none()
+    }
 }
 
-/// The error of the simulator, relative to the kernel's count or to [`FEW_PAGES`].
-fn error(kernel: f64, flysch: f64) -> f64 {
-    (flysch - kernel) / kernel.max(FEW_PAGES)
+/// The error of the simulator, relative to the kernel's count or to `few`, whichever is more.
+fn error(kernel: f64, flysch: f64, few: f64) -> f64 {
+    (flysch - kernel) / kernel.max(few)
 }
 
 /// Key and counts of a simulated run.
@@ -83,11 +202,16 @@ pub fn of_run(run: &Run) -> (Key, Counts) {
         requests: run.inputs.requests,
         pattern: parameter("pattern"),
         read_ahead: parameter("read-ahead"),
+        options: String::new(),
     };
     let counts = Counts {
         page_reads: run.operations.page_reads as f64,
         page_programs: run.operations.page_programs as f64,
         block_erases: run.operations.block_erases as f64,
+        page_reads_at_open: Some(run.page_reads_at_open as f64),
+        median_us: Some(run.latency_ns.p50 as f64 / 1e3),
+        percentile_99_us: Some(run.latency_ns.p99 as f64 / 1e3),
+        stopped_at: None,
     };
     (key, counts)
 }
@@ -97,6 +221,7 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let number = |name: &str| run[name].as_f64();
     let whole = |name: &str| run[name].as_u64().and_then(|number| u32::try_from(number).ok());
+    let time_us = |name: &str| run["latency_ns"][name].as_f64().map(|ns| ns / 1e3);
     let parameter = |name: &str| match &run["parameters"][name] {
         Value::String(word) => word.clone(),
         Value::Null => String::new(),
@@ -109,11 +234,16 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
         requests: whole("requests")?,
         pattern: parameter("pattern"),
         read_ahead: parameter("read-ahead"),
+        options: String::new(),
     };
     let counts = Counts {
         page_reads: number("page_reads")?,
         page_programs: number("page_programs")?,
         block_erases: number("block_erases")?,
+        page_reads_at_open: number("page_reads_at_open"),
+        median_us: time_us("p50"),
+        percentile_99_us: time_us("p99"),
+        stopped_at: None,
     };
     Some((key, counts))
 }
@@ -152,22 +282,13 @@ impl Overhead {
     }
 }
 
-/// The mean counts of all runs of each cell.
-pub fn means(runs: impl IntoIterator<Item = (Key, Counts)>) -> BTreeMap<Key, Counts> {
-    let mut sums: BTreeMap<Key, (Counts, f64)> = BTreeMap::new();
+/// The runs of each cell, put together.
+pub fn samples(runs: impl IntoIterator<Item = (Key, Counts)>) -> BTreeMap<Key, Sample> {
+    let mut all: BTreeMap<Key, Vec<Counts>> = BTreeMap::new();
     for (key, counts) in runs {
-        let (sum, number) = sums.entry(key).or_default();
-        sum.page_reads += counts.page_reads;
-        sum.page_programs += counts.page_programs;
-        sum.block_erases += counts.block_erases;
-        *number += 1.0;
+        all.entry(key).or_default().push(counts);
     }
-    let mean = |(sum, number): (Counts, f64)| Counts {
-        page_reads: sum.page_reads / number,
-        page_programs: sum.page_programs / number,
-        block_erases: sum.block_erases / number,
-    };
-    sums.into_iter().map(|(key, sum)| (key, mean(sum))).collect()
+    all.into_iter().map(|(key, runs)| (key, Sample::of(&runs))).collect()
 }
 
 #[cfg(test)]
@@ -175,7 +296,7 @@ mod tests {
     use super::*;
 
     fn counts(page_reads: f64, page_programs: f64) -> Counts {
-        Counts { page_reads, page_programs, block_erases: 0.0 }
+        Counts { page_reads, page_programs, ..Counts::default() }
     }
 
     #[test]
@@ -187,12 +308,30 @@ mod tests {
         });
         let (key, kernel) = of_json(&json).unwrap();
         assert_eq!((key.fs.as_str(), key.read_ahead.as_str()), ("jffs2", "32"));
-        let cell = Cell::new(key.clone(), kernel, counts(1.0, 210.0));
+        let cell = Cell::new(key.clone(), kernel.into(), counts(1.0, 210.0).into());
         assert!((cell.read_error + 0.05).abs() < 1e-9 && (cell.program_error - 0.05).abs() < 1e-9);
         assert!((cell.worst() - 0.05).abs() < 1e-9);
-        let means = means([(key.clone(), counts(1.0, 4.0)), (key.clone(), counts(3.0, 8.0))]);
-        assert_eq!(means[&key], counts(2.0, 6.0));
+        let samples = samples([(key.clone(), counts(1.0, 4.0)), (key.clone(), counts(3.0, 8.0))]);
+        let Sample { mean, least, most } = samples[&key];
+        assert_eq!((mean, least, most), (counts(2.0, 6.0), counts(1.0, 4.0), counts(3.0, 8.0)));
         assert!(of_json(&serde_json::json!({"on": "kernel:jffs2"})).is_none());
+    }
+
+    #[test]
+    fn a_run_that_fills_the_flash_tells_where() {
+        let at = |error: &str| Counts::stopped(error).stopped_at.unwrap();
+        assert!((at("filling table 1, record 533: disk is full") - 533.0).abs() < 1e-9);
+        assert!((at("at request 12 of 300: disk is full") - 12.0).abs() < 1e-9);
+        assert!(at("no space left on device").abs() < 1e-9);
+        let key = Key::from(&Line {
+            fs: "ubifs".to_owned(),
+            workload: "insert".to_owned(),
+            options: "--fill 1".to_owned(),
+        });
+        let (full, whole) = (Counts::stopped("record 5: full"), counts(3.0, 3.0));
+        assert!(!Cell::new(key.clone(), full.into(), whole.into()).is_whole());
+        let cell = Cell::new(key, counts(3.0, 3.0).into(), whole.into());
+        assert!(cell.is_whole() && cell.meets);
     }
 
     #[test]

@@ -4,14 +4,13 @@ use flysch_charts::page::{Section, page};
 use flysch_charts::table::Table;
 
 use super::cell::{Cell, FEW_PAGES};
-use super::verdict::{Spread, Spreads, spreads, worst};
+use super::verdict::{Compared, Spread, Spreads, worst};
 
 /// How many of the cells with the largest errors have a table of their own.
 const WORST: usize = 10;
 
-/// Write the page on the cells of the micro-benchmark and of the read-ahead grid. `beyond` lists
-/// the bands that the errors exceed.
-pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -> String {
+/// Write the page on all cells. `beyond` lists the bands that the errors exceed.
+pub fn html(compared: &Compared, beyond: &[String], subtitle: &str) -> String {
     let verdict = if beyond.is_empty() {
         "<p>Every band is kept.</p>\n".to_owned()
     } else {
@@ -27,32 +26,29 @@ pub fn html(cells: &[Cell], reads: &[Cell], beyond: &[String], subtitle: &str) -
         lead: lead.as_str(),
         html: table(title, cells).html(),
     };
-    let every: Vec<Cell> = cells.iter().chain(reads).cloned().collect();
-    let micro: Vec<&Cell> = cells.iter().collect();
-    let read_ahead: Vec<&Cell> = reads.iter().collect();
+    let every = compared.cells();
     let mut sections = vec![
-        Section {
-            id: "verdict",
-            title: "Verdict",
-            lead: "",
-            html: verdict + &spread(cells, reads),
-        },
+        Section { id: "verdict", title: "Verdict", lead: "", html: verdict + &spread(compared) },
         section("worst", "Worst cells", &worst(&every, WORST)),
-        section("cells", "Micro-benchmark", &micro),
     ];
-    if !reads.is_empty() {
-        sections.push(section("reads", "Read-ahead grid", &read_ahead));
+    let ids = ["cells", "reads", "workloads"];
+    let titles = ["Micro-benchmark", "Read-ahead grid", "Workloads"];
+    for ((id, title), (_, cells)) in ids.into_iter().zip(titles).zip(compared.groups()) {
+        if !cells.is_empty() {
+            sections.push(section(id, title, &cells.iter().collect::<Vec<_>>()));
+        }
     }
     page("The simulator beside the kernel", subtitle, &sections)
 }
 
-fn spread(cells: &[Cell], reads: &[Cell]) -> String {
+fn spread(compared: &Compared) -> String {
     let percent = |Spread { median, percentile_95, max }: Spread| {
         [median, percentile_95, max].map(|share| format!("{:.2} %", share * 100.0))
     };
-    let row = |Spreads { cells, number, programs, reads }: Spreads| {
-        let counts = percent(programs).into_iter().chain(percent(reads));
-        [cells, number.to_string()].into_iter().chain(counts).collect()
+    let row = |it: Spreads| {
+        let Spreads { cells, number, programs, reads, erases, medians, percentiles_99 } = it;
+        let shares = [programs, reads, erases, medians, percentiles_99].map(percent).concat();
+        [cells, number.to_string()].into_iter().chain(shares).collect()
     };
     let head = [
         "cells",
@@ -63,12 +59,21 @@ fn spread(cells: &[Cell], reads: &[Cell]) -> String {
         "reads: median",
         "95th percentile",
         "worst",
+        "erases: median",
+        "95th percentile",
+        "worst",
+        "median request: median",
+        "95th percentile",
+        "worst",
+        "99th percentile of requests: median",
+        "95th percentile",
+        "worst",
     ];
     Table {
         caption: "Errors without sign".to_owned(),
         head: head.map(str::to_owned).to_vec(),
         names: 1,
-        rows: spreads(cells, reads).into_iter().map(row).collect(),
+        rows: compared.spreads().into_iter().map(row).collect(),
         is_sortable: false,
     }
     .html()
@@ -82,6 +87,7 @@ fn table(caption: &str, cells: &[&Cell]) -> Table {
         "read-ahead",
         "record size",
         "requests",
+        "options",
         "reads: kernel",
         "flysch",
         "error",
@@ -92,7 +98,7 @@ fn table(caption: &str, cells: &[&Cell]) -> Table {
         "flysch",
     ];
     let row = |cell: &&Cell| {
-        let Cell { key, kernel, flysch, read_error, program_error } = cell;
+        let Cell { key, kernel, flysch, read_error, program_error, .. } = cell;
         let count = |number: f64| format!("{number:.0}");
         let percent = |share: &f64| format!("{:+.1} %", share * 100.0);
         vec![
@@ -102,6 +108,7 @@ fn table(caption: &str, cells: &[&Cell]) -> Table {
             key.read_ahead.clone(),
             key.record_size.to_string(),
             key.requests.to_string(),
+            key.options.clone(),
             count(kernel.page_reads),
             count(flysch.page_reads),
             percent(read_error),

@@ -168,6 +168,10 @@ axes! {
     read_ahead: ReadAheadOption, "read-ahead", has_kernel,
         |it, value| value.apply(it),
         read_ahead;
+    /// Whether timers run on while the files are prepared.
+    free_timers: bool, "free-timers", holds_timers,
+        |it, &value| it.frees_timers = value,
+        |it| it.frees_timers;
     /// SQLite's settings of `PRAGMA journal_mode`.
     journal_modes: JournalMode, "journal-mode", is_sqlite,
         |it, &value| it.settings.journal_mode = value,
@@ -296,6 +300,10 @@ fn is_flysch(scenario: &Scenario) -> bool {
 
 fn has_kernel(scenario: &Scenario) -> bool {
     !is_flysch(scenario)
+}
+
+fn holds_timers(scenario: &Scenario) -> bool {
+    scenario.workload.holds_timers()
 }
 
 fn has_records(scenario: &Scenario) -> bool {

@@ -92,6 +92,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         advises_random: false,
         record_size: workload.record_size().unwrap_or(0),
         requests: 0,
+        frees_timers: false,
         alphabet: Alphabet::Bytes,
         fill: 0,
         seed: 0,

@@ -30,6 +30,8 @@ pub struct Scenario {
     pub record_size: u32,
     /// Number of requests in the measured interval.
     pub requests: u32,
+    /// Whether timers run on while the files are prepared, as they do in the field.
+    pub frees_timers: bool,
     /// The characters that the random strings consist of.
     pub alphabet: Alphabet,
     /// Records in each table before select, join and update.

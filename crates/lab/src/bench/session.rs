@@ -34,7 +34,7 @@ pub trait Steps {
 
     /// Whether timers are held during [`Steps::prepare`]. JFFS2's timer, for example, collects a
     /// page every 5 s while files are written. Held timers make the prepared state independent of
-    /// the platform's speed.
+    /// the platform's speed. A scenario may free them all the same.
     const HOLDS_TIMERS: bool = true;
 
     /// Prepare what the requests work on. This is outside the measured interval.
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
     /// Prepare what the requests work on.
     fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
         let _scope = self.site.enter("prepare");
-        self.site.hold_timers(S::HOLDS_TIMERS)?;
+        self.site.hold_timers(S::HOLDS_TIMERS && !self.scenario.frees_timers)?;
         let prepared = steps.prepare(self);
         self.site.hold_timers(false)?;
         prepared

@@ -156,6 +156,11 @@ impl Workload {
         }
     }
 
+    /// Whether the timers of the file systems are held while its files are prepared.
+    pub const fn holds_timers(self) -> bool {
+        !matches!(self, Self::Micro(_) | Self::Program)
+    }
+
     /// Whether it writes random strings of the scenario's alphabet.
     pub const fn has_strings(self) -> bool {
         matches!(self, Self::Micro(_) | Self::Contacts(_) | Self::Logger(_) | Self::Mount(_))

@@ -65,21 +65,30 @@ impl Jffs2 {
         Ok(found)
     }
 
-    /// Read a node's metadata: up to the end of its first page, and more only if that is too short.
+    /// Read a node's metadata. The first read goes to the end of a page, so that the rest of a node
+    /// that crosses into another page comes with that whole page, which MTD does not buffer
+    /// (`jffs2_get_inode_nodes`). The end of a long name is read alone.
     fn read_metadata(&self, offset: u32, len: u32) -> Result<Vec<u8>, FsError> {
-        let wanted = len.min(METADATA_SIZE_MAX);
+        let wanted = len.min(METADATA_SIZE_MAX) as usize;
         let page_size = self.mtd.geometry().page_size;
-        let in_page = (page_size - offset % page_size).min(wanted);
-        let mut bytes = vec![0; in_page as usize];
+        let block_end = self.blocks.start(self.blocks.of(offset)) + self.blocks.block_size;
+        let end = (offset + DIRENT_SIZE).next_multiple_of(page_size).min(block_end);
+        let mut bytes = vec![0; (end - offset) as usize];
         self.read_flash(offset, &mut bytes)?;
-        let enough = if in_page < INODE_SIZE { INODE_SIZE.min(wanted) } else { in_page };
+        let missing = wanted.saturating_sub(bytes.len());
         let is_dirent = parse_header(&bytes).is_some_and(|it| it.node_type == NodeType::Dirent);
-        let needed = if is_dirent { wanted } else { enough };
-        if needed > in_page {
-            let mut rest = vec![0; (needed - in_page) as usize];
-            self.read_flash(offset + in_page, &mut rest)?;
+        let is_short = bytes.len() < INODE_SIZE as usize;
+        let more = match is_dirent {
+            true => missing,
+            false if is_short && missing > 0 => page_size as usize,
+            false => 0,
+        };
+        if more > 0 {
+            let mut rest = vec![0; more];
+            self.read_flash(end, &mut rest)?;
             bytes.extend(rest);
         }
+        bytes.truncate(wanted);
         Ok(bytes)
     }
 

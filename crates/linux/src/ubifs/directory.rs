@@ -15,11 +15,19 @@ fn dent_share(name: &[u8]) -> u64 {
 }
 
 impl Ubifs {
-    pub(super) fn find_entry(
-        &mut self,
-        dir: u32,
-        name: &[u8],
-    ) -> Result<Option<DirEntry>, FsError> {
+    /// Find the entry of a name. A name that was met before is in memory: one that was created
+    /// since the caches were dropped is not read from flash to be opened again.
+    pub(super) fn look_up(&mut self, dir: u32, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
+        let known = self.names.get(&(dir, name.to_vec()));
+        if let Some(entry) = known {
+            return Ok(entry.clone());
+        }
+        let entry = self.find_entry(dir, name)?;
+        self.names.insert((dir, name.to_vec()), entry.clone());
+        Ok(entry)
+    }
+
+    fn find_entry(&mut self, dir: u32, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
         let _scope = self.recorder.scope("ubifs_lookup");
         self.check_directory(dir)?;
         if name.len() > NAME_SIZE_MAX {
@@ -72,6 +80,7 @@ impl Ubifs {
         let inode = self.new_inode(kind)?;
         let ino = inode.node.key.ino();
         self.inodes.insert(ino, inode);
+        self.names.remove(&(dir, name.to_vec()));
         self.grow_directory(dir, name, true)?;
         self.inode(dir)?.node.links = links_after;
         let dent = DentNode { key: Key::dent(dir, name), ino, kind, name: name.to_vec() };
@@ -81,6 +90,10 @@ impl Ubifs {
             self.inode(dir)?.node.links -= links;
             return Err(fault.into());
         }
+        self.names.insert(
+            (dir, name.to_vec()),
+            Some(DirEntry { name: name.to_vec(), ino: Ino(ino), kind }),
+        );
         Ok(ino)
     }
 
@@ -96,8 +109,9 @@ impl Ubifs {
     }
 
     pub(super) fn remove_entry(&mut self, dir: u32, name: &[u8]) -> Result<(), FsError> {
-        let entry = self.find_entry(dir, name)?.ok_or(FsError::NotFound)?;
+        let entry = self.look_up(dir, name)?.ok_or(FsError::NotFound)?;
         let ino = entry.ino.0;
+        self.names.remove(&(dir, name.to_vec()));
         if entry.kind == FileKind::Directory && self.has_entries(ino)? {
             return Err(FsError::NotEmpty);
         }
@@ -109,7 +123,9 @@ impl Ubifs {
         self.grow_directory(dir, name, false)?;
         let dent =
             DentNode { key: Key::dent(dir, name), ino: 0, kind: entry.kind, name: name.to_vec() };
+        self.seek_attributes_of_orphan(ino)?;
         self.write_entries(&[dent], &[ino, dir])?;
+        self.names.insert((dir, name.to_vec()), None);
         self.note_deletion(ino)?;
         Ok(())
     }
@@ -120,6 +136,12 @@ impl Ubifs {
         let links = inode.node.links.saturating_sub(1);
         inode.node.links = if inode.kind() == FileKind::Directory { 0 } else { links };
         Ok(())
+    }
+
+    /// An inode without a name becomes an orphan, and so do its extended attributes, for which the
+    /// kernel searches the index (`ubifs_add_orphan`).
+    fn seek_attributes_of_orphan(&mut self, ino: u32) -> Result<(), Fault> {
+        if self.inode(ino)?.node.links == 0 { self.look_for_attributes(ino) } else { Ok(()) }
     }
 
     /// Note an inode that lost its last name. It is an orphan until it is evicted.
@@ -140,8 +162,8 @@ impl Ubifs {
         to: u32,
         new_name: &[u8],
     ) -> Result<(), FsError> {
-        let moved = self.find_entry(from, name)?.ok_or(FsError::NotFound)?;
-        let replaced = self.find_entry(to, new_name)?;
+        let moved = self.look_up(from, name)?.ok_or(FsError::NotFound)?;
+        let replaced = self.look_up(to, new_name)?;
         if let Some(old) = &replaced
             && old.kind == FileKind::Directory
             && self.has_entries(old.ino.0)?
@@ -165,6 +187,11 @@ impl Ubifs {
         if to != from {
             inos.push(to);
         }
+        if let Some(old) = &replaced {
+            self.seek_attributes_of_orphan(old.ino.0)?;
+        }
+        self.names.remove(&(from, name.to_vec()));
+        self.names.remove(&(to, new_name.to_vec()));
         self.write_entries(&[new, old], &inos)?;
         if let Some(old) = replaced {
             self.note_deletion(old.ino.0)?;

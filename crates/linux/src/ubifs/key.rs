@@ -45,6 +45,11 @@ impl Key {
         Self::new(dir, 2, 0)
     }
 
+    /// The lowest key that an extended attribute of this inode can have.
+    pub(super) fn first_attribute(ino: u32) -> Self {
+        Self::new(ino, 3, 0)
+    }
+
     /// The key of an extended attribute, by the hash of its name.
     pub(super) fn attribute(ino: u32, name: &[u8]) -> Self {
         Self::new(ino, 3, r5(name))

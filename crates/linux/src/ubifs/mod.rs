@@ -95,6 +95,9 @@ pub struct Ubifs {
     sequence: u64,
     ino_max: u32,
     inodes: BTreeMap<u32, inode::Inode>,
+    /// The names that calls have met, as the kernel's dentry cache keeps them. A name that is known
+    /// to lead nowhere has no entry.
+    names: BTreeMap<(u32, Vec<u8>), Option<DirEntry>>,
     /// Inodes without a name that are still in use.
     orphans: BTreeSet<u32>,
     tasks: background::Tasks,
@@ -150,7 +153,7 @@ impl FileSystem for Ubifs {
     }
 
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Option<DirEntry>, FsError> {
-        self.find_entry(parent.0, name)
+        self.look_up(parent.0, name)
     }
 
     fn entries(&mut self, dir: Ino) -> Result<Vec<DirEntry>, FsError> {
@@ -227,6 +230,7 @@ impl FileSystem for Ubifs {
 
     fn shrink(&mut self) {
         self.tnc.drop_clean();
+        self.names.clear();
     }
 
     fn free_bytes(&self) -> Option<u64> {

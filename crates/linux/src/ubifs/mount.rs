@@ -115,6 +115,7 @@ impl Ubifs {
             master_offset: 0,
             sequence: 0,
             inodes: BTreeMap::new(),
+            names: BTreeMap::new(),
             orphans: BTreeSet::new(),
             tasks: super::background::Tasks::default(),
             flusher: super::flusher::Flusher::default(),

@@ -39,6 +39,14 @@ impl Ubifs {
         Ok(None)
     }
 
+    /// Look whether an inode has extended attributes, as the kernel does when it deletes one. The
+    /// search goes on to the entry behind the place of the first, which may be in another znode
+    /// (`ubifs_tnc_next_ent`).
+    pub(in super::super) fn look_for_attributes(&mut self, ino: u32) -> Result<(), Fault> {
+        let at = self.seek(Key::first_attribute(ino))?;
+        self.after(at).map(drop)
+    }
+
     /// Read a directory entry. It stays in memory with its branch.
     pub(in super::super) fn read_dent(&mut self, at: Position) -> Result<DentNode, Fault> {
         let (key, place) = self.leaf(at).expect("a position found");

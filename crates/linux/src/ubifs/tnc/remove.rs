@@ -27,6 +27,7 @@ impl Ubifs {
 
     /// Remove an inode, its data and its entries.
     pub(in super::super) fn remove_inode(&mut self, ino: u32) -> Result<(), Fault> {
+        self.look_for_attributes(ino)?;
         self.remove_range(Key::inode(ino), Key::last(ino))
     }
 
