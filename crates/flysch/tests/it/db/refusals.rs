@@ -20,7 +20,6 @@ fn a_rollback_that_failed_is_done_by_the_next_call() {
     for number in 100..140 {
         row(number, 0).insert(&mut tx).unwrap();
     }
-    drop(tx);
     let reads = db.nand().reads;
     db.nand_mut().noise_at = Some(reads + 1);
     let refused = insert(&mut db, &[2], 0, Durability::Durable);
@@ -90,7 +89,6 @@ fn the_first_commits_of_a_large_database_are_found() {
         for number in 0..commits {
             insert(&mut db, &[number], 0, Durability::Durable).unwrap();
         }
-        drop(db);
         let mut ram = vec![0; 40_000];
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let wanted: Vec<i64> = (0..commits).collect();
