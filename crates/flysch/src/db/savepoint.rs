@@ -71,8 +71,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: true, ..tx });
         self.store.roll_back();
         let mut moves = [None; PART_SPACES.len()];
-        let lent = (&mut *self.frame, &mut moves);
-        let done = self.records.roll_back_to(mark, &mut self.media, lent);
+        let to_fill = (&mut *self.frame, &mut moves);
+        let done = self.records.roll_back_to(mark, &mut self.media, to_fill);
         if moves.iter().any(Option::is_some) {
             moves.into_iter().flatten().for_each(|moved| self.rename(moved));
             self.log.forget_tail();
