@@ -82,7 +82,9 @@ fn chosen(seeds: impl Iterator<Item = u64>, target: impl Fn(&[u8])) -> Vec<Vec<u
         let best = shown.iter().rev().max_by_key(|(_, seen)| seen.len());
         let Some((&seed, new)) = best.filter(|(_, seen)| !seen.is_empty()) else { break };
         let new = new.clone();
-        shown.values_mut().for_each(|seen| seen.retain(|it| !new.contains(it)));
+        for seen in shown.values_mut() {
+            seen.retain(|it| !new.contains(it));
+        }
         inputs.push(drawn(seed, LEN_MAX));
     }
     inputs
@@ -157,6 +159,8 @@ fn a_corpus_shows_with_few_inputs_what_many_show() {
     let target = |input: &[u8]| input.iter().for_each(|byte| seen::note(&(byte % 64).to_string()));
     let inputs = chosen(0..200, target);
     assert!(inputs.len() < CORPUS_MAX, "{}", inputs.len());
-    inputs.iter().for_each(|input| target(input));
+    for input in &inputs {
+        target(input);
+    }
     assert_eq!(seen::take().len(), 64);
 }

@@ -149,7 +149,7 @@ pub struct Cell {
 
 impl Cell {
     /// Compare the counts of both sides.
-    pub fn new(key: Key, kernel: Sample, flysch: Sample) -> Self {
+    pub fn new(key: Key, kernel: &Sample, flysch: &Sample) -> Self {
         let (real, ours) = (kernel.mean, flysch.mean);
         let of_time = |kernel: Option<f64>, flysch: Option<f64>| {
             let kernel = kernel.filter(|&us| us > 0.0)?;
@@ -170,7 +170,7 @@ impl Cell {
             erase_error: error(real.block_erases, ours.block_erases, FEW_ERASES),
             median_error: of_time(real.median_us, ours.median_us),
             percentile_99_error: of_time(real.percentile_99_us, ours.percentile_99_us),
-            meets: counts.into_iter().all(|count| kernel.overlaps(&flysch, count)),
+            meets: counts.into_iter().all(|count| kernel.overlaps(flysch, count)),
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
         });
         let (key, kernel) = of_json(&json).unwrap();
         assert_eq!((key.fs.as_str(), key.read_ahead.as_str()), ("jffs2", "32"));
-        let cell = Cell::new(key.clone(), kernel.into(), counts(1.0, 210.0).into());
+        let cell = Cell::new(key.clone(), &kernel.into(), &counts(1.0, 210.0).into());
         assert!((cell.read_error + 0.05).abs() < 1e-9 && (cell.program_error - 0.05).abs() < 1e-9);
         assert!((cell.worst() - 0.05).abs() < 1e-9);
         let samples = samples([(key.clone(), counts(1.0, 4.0)), (key.clone(), counts(3.0, 8.0))]);
@@ -329,8 +329,8 @@ mod tests {
             options: "--fill 1".to_owned(),
         });
         let (full, whole) = (Counts::stopped("record 5: full"), counts(3.0, 3.0));
-        assert!(!Cell::new(key.clone(), full.into(), whole.into()).is_whole());
-        let cell = Cell::new(key, counts(3.0, 3.0).into(), whole.into());
+        assert!(!Cell::new(key.clone(), &full.into(), &whole.into()).is_whole());
+        let cell = Cell::new(key, &counts(3.0, 3.0).into(), &whole.into());
         assert!(cell.is_whole() && cell.meets);
     }
 

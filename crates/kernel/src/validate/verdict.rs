@@ -245,7 +245,7 @@ mod tests {
             options: String::new(),
         };
         let counts = |page_programs| Counts { page_programs, ..Counts::default() };
-        Cell::new(key, counts(kernel).into(), counts(flysch).into())
+        Cell::new(key, &counts(kernel).into(), &counts(flysch).into())
     }
 
     #[test]

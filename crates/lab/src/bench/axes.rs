@@ -15,7 +15,7 @@ use flysch_linux::yaffs2::Profile;
 use flysch_sqlite::{JournalMode, Synchronous};
 
 use super::kernel_options::{CompressionOption, ReadAheadOption};
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Timers};
 use crate::machine::dual::Route;
 use crate::machine::layers::FtlKind;
 use crate::machine::stack::{Engine, Journals, Main};
@@ -170,8 +170,8 @@ axes! {
         read_ahead;
     /// Whether timers run on while the files are prepared.
     free_timers: bool, "free-timers", holds_timers,
-        |it, &value| it.frees_timers = value,
-        |it| it.frees_timers;
+        |it, &value| it.timers = if value { Timers::Running } else { Timers::Held },
+        |it| it.timers == Timers::Running;
     /// SQLite's settings of `PRAGMA journal_mode`.
     journal_modes: JournalMode, "journal-mode", is_sqlite,
         |it, &value| it.settings.journal_mode = value,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::carry_out::run_in_turn;
 use super::error::RunError;
 use super::run::Run;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Timers};
 use crate::machine::Build;
 use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
@@ -92,7 +92,7 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
         advises_random: false,
         record_size: workload.record_size().unwrap_or(0),
         requests: 0,
-        frees_timers: false,
+        timers: Timers::Held,
         alphabet: Alphabet::Bytes,
         fill: 0,
         seed: 0,

@@ -30,8 +30,7 @@ pub struct Scenario {
     pub record_size: u32,
     /// Number of requests in the measured interval.
     pub requests: u32,
-    /// Whether timers run on while the files are prepared, as they do in the field.
-    pub frees_timers: bool,
+    pub timers: Timers,
     /// The characters that the random strings consist of.
     pub alphabet: Alphabet,
     /// Records in each table before select, join and update.
@@ -40,6 +39,15 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether the result keeps the trace. It takes 32 bytes for each operation of the chip.
     pub keeps_trace: bool,
+}
+
+/// What the kernel's timers do while files are prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timers {
+    /// They wait, so that the prepared state does not depend on the pace of the machine.
+    Held,
+    /// They run on, as in the field.
+    Running,
 }
 
 impl Scenario {

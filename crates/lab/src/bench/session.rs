@@ -9,7 +9,7 @@ use super::commits::{count_requests, give_to_requests};
 use super::error::{RunError, sqlite_error};
 use super::measure::{Measured, Timing, measure};
 use super::run::Run;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Timers};
 use super::site::Site;
 use crate::machine::Machine;
 use crate::machine::files::Files;
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
     /// Prepare what the requests work on.
     fn prepare<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
         let _scope = self.site.enter("prepare");
-        self.site.hold_timers(S::HOLDS_TIMERS && !self.scenario.frees_timers)?;
+        self.site.hold_timers(S::HOLDS_TIMERS && self.scenario.timers == Timers::Held)?;
         let prepared = steps.prepare(self);
         self.site.hold_timers(false)?;
         prepared

@@ -174,16 +174,16 @@ impl Validate {
         let Kernel { runs, reads, lines, overhead } = kernel;
         let platform = Arc::new(platform);
         let micro = if self.has(Group::Micro) {
-            compared(runs, simulated(&self.plan().scenarios(&platform))?)?
+            compared(runs, &simulated(&self.plan().scenarios(&platform))?)?
         } else {
             Vec::new()
         };
         let reads = if self.has(Group::Reads) {
-            compared(reads, simulated(&read_scenarios(&platform))?)?
+            compared(reads, &simulated(&read_scenarios(&platform))?)?
         } else {
             Vec::new()
         };
-        let workloads = compared(lines, flysch)?;
+        let workloads = compared(lines, &flysch)?;
         let compared = Compared { micro, reads, workloads };
         let broken = compared.beyond();
         self.write(&compared, &broken)?;
@@ -328,7 +328,7 @@ fn text_of_overhead(overhead: Overhead) -> String {
 /// Pair the counts of both sides.
 fn compared(
     kernel: Vec<(Key, Sample)>,
-    flysch: BTreeMap<Key, Sample>,
+    flysch: &BTreeMap<Key, Sample>,
 ) -> Result<Vec<Cell>, Failure> {
     let is_there = |wanted: &&Key| !kernel.iter().any(|(key, _)| key == *wanted);
     if let Some(key) = flysch.keys().find(is_there) {
@@ -337,7 +337,7 @@ fn compared(
     }
     let cell = |(key, kernel): (Key, Sample)| Some((*flysch.get(&key)?, key, kernel));
     let pairs = kernel.into_iter().filter_map(cell);
-    Ok(pairs.map(|(flysch, key, kernel)| Cell::new(key, kernel, flysch)).collect())
+    Ok(pairs.map(|(flysch, key, kernel)| Cell::new(key, &kernel, &flysch)).collect())
 }
 
 /// Lines that say how large the errors are, and in which cells they are largest.

@@ -62,19 +62,16 @@ fn counts(text: &str, lines: &[&Line]) -> Result<Vec<(Key, Counts)>, Failure> {
         let line = number.trim().parse().ok().and_then(|number: usize| lines.get(number));
         let wrong = || Failure::Message(format!("the guest's answer has no cell {number}"));
         let key = Key::from(*line.ok_or_else(wrong)?);
-        match serde_json::from_str::<Vec<Value>>(result) {
-            Ok(runs) => {
-                let lacks = || Failure::Message(format!("{}: lacks a count", title_of(&key)));
-                let of_runs: Option<Vec<_>> = runs.iter().map(of_json).collect();
-                let of_runs = of_runs.ok_or_else(lacks)?.into_iter();
-                all.extend(of_runs.map(|(_, counts)| (key.clone(), counts)));
-            }
-            Err(_) => {
-                let error = result.trim();
-                tell(&format!("on the kernel: {}: {error}", title_of(&key)));
-                all.push((key, Counts::stopped(error)));
-            }
-        }
+        let Ok(runs) = serde_json::from_str::<Vec<Value>>(result) else {
+            let error = result.trim();
+            tell(&format!("on the kernel: {}: {error}", title_of(&key)));
+            all.push((key, Counts::stopped(error)));
+            continue;
+        };
+        let lacks = || Failure::Message(format!("{}: lacks a count", title_of(&key)));
+        let of_runs: Option<Vec<_>> = runs.iter().map(of_json).collect();
+        let of_runs = of_runs.ok_or_else(lacks)?.into_iter();
+        all.extend(of_runs.map(|(_, counts)| (key.clone(), counts)));
     }
     Ok(all)
 }
