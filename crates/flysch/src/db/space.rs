@@ -93,7 +93,7 @@ impl<N: Nand> Db<'_, '_, N> {
             free if free > least + 1 => 16,
             _ => 24,
         };
-        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP)).map(|_| ())
+        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
     }
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.
@@ -114,41 +114,48 @@ impl<N: Nand> Db<'_, '_, N> {
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
             let some = steps.min(16);
             steps -= some;
-            let has_stepped = self.compact_some(some)?;
-            let goes = self.compaction.gone.is_some();
-            let has_recorded = goes && self.record_what_goes()?;
-            if !has_stepped && !has_recorded {
+            let before = self.compaction_reach();
+            self.compact_some(some)?;
+            if self.compaction.gone.is_some() {
+                self.record_what_goes()?;
+            }
+            if before == self.compaction_reach() {
                 break;
             }
         }
         self.yield_rings()
     }
 
+    /// How far compaction has come: what it wrote and read, and the page of the victim. A step over
+    /// a void page reads nothing.
+    fn compaction_reach(&self) -> (u64, u32, Option<u32>) {
+        let page = self.compaction.victim.filter(|victim| !victim.is_surveyed);
+        (self.media.write, self.media.counts.reads, page.map(|victim| victim.upto.page))
+    }
+
     /// Do so many steps of compaction, or fewer where fewer are to be done, and the merges for the
-    /// entries that they add. Returns whether anything was done: a step over void pages reads and
-    /// programs nothing, and yet comes further.
-    fn compact_some(&mut self, steps: u32) -> Result<bool, DbError> {
+    /// entries that they add.
+    fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
-        let (mut records, mut has_stepped) = (0, false);
+        let mut records = 0;
         for _ in 0..steps {
             // Entries of moved rows are merged as those of new rows are.
             if self.compaction.owed > 0 && self.store.is_due() {
                 self.compaction.owed -= 1;
-                has_stepped |= self.tolerate_full(Self::work)?;
+                self.tolerate_full(Self::work)?;
                 continue;
             }
             self.compaction.owed = 0;
             if self.tolerate_full(Self::compact_step)? {
-                has_stepped = true;
                 continue;
             }
             if self.compaction.gone.is_none() || records == RECORDS_MAX {
                 break;
             }
             records += 1;
-            has_stepped |= self.record_what_goes()?;
+            self.record_what_goes()?;
         }
-        Ok(has_stepped)
+        Ok(())
     }
 
     /// Write the record that lets a block go whose rows were moved, or which was copied.

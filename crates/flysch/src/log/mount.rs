@@ -51,6 +51,7 @@ pub(crate) fn find<N: Nand>(
     Buffers { tail, frame, state }: Buffers<'_>,
     mut beside: Beside<'_, '_>,
 ) -> Result<Found, MountError> {
+    media.draw_anew();
     let mut sights = Sights::look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };

@@ -218,6 +218,11 @@ impl<N: Nand> Media<'_, N> {
         Err(MediaError::Full)
     }
 
+    /// Have the first block of each kind be chosen by chance, as the session follows another one.
+    pub(crate) const fn draw_anew(&mut self) {
+        self.drawn = 0;
+    }
+
     /// How the next block of a kind is chosen: the first one of a session by chance, however worn.
     ///
     /// Nothing on flash may ever tell that it was erased, where the session ends before a record or

@@ -157,7 +157,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
             verify: Verify::Never,
             next: 0,
             ready: None,
-            drawn: 0,
+            drawn: u8::MAX,
             given_up: None,
             worn: None,
             scrub_from: 1,

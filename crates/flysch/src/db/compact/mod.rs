@@ -204,7 +204,10 @@ impl<N: Nand> Db<'_, '_, N> {
     fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
-            Look::End => self.note_upto(self.behind(&victim), victim.len == 0),
+            Look::End => {
+                let upto = Place { page: victim.upto.page + 1, at: 0 };
+                self.note_upto(upto, victim.len == 0);
+            }
             Look::Long(_) if victim.len > 0 => return self.move_window(),
             Look::Long(row) => self.move_long(victim, row)?,
             Look::Rows(rows, count, upto) => {
@@ -245,13 +248,6 @@ impl<N: Nand> Db<'_, '_, N> {
                 victim.from = upto;
             }
         }
-    }
-
-    /// The next page of a victim that is not void; the last page of its block where there is none.
-    fn behind(&self, victim: &Victim) -> Place {
-        let last = self.media.geometry().pages_per_block - 1;
-        let next = (victim.upto.page + 1..last).find(|page| !victim.is_void(*page));
-        Place { page: next.unwrap_or(last), at: 0 }
     }
 
     /// The next rows of a page of the victim. Cost: one read.

@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 
 use super::super::{Db, DbError};
 use super::Look;
-use super::victim::Victim;
+use super::victim::{Place, Victim};
 use crate::media::{DEAD_MAX, Use};
 
 /// Dead sixteenths of a block from which on a survey has its rows moved.
@@ -64,7 +64,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
-            Look::End => self.note_upto(self.behind(&victim), false),
+            Look::End => self.note_upto(Place { page: victim.upto.page + 1, at: 0 }, false),
             // A page that continues a long row counts as full.
             Look::Long(_) => {
                 let rest = self.media.geometry().pages_per_block - 1 - victim.upto.page;

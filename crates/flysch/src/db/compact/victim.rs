@@ -20,8 +20,8 @@ const _: () = assert!(DEAD_MIN <= DEAD_MAX, "the table can tell of a victim");
 
 /// A place in a victim: a page of the block, and a byte of its payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) page: u32,
+pub(in crate::db) struct Place {
+    pub(in crate::db) page: u32,
     pub(super) at: usize,
 }
 
@@ -31,11 +31,11 @@ pub(in crate::db) struct Victim {
     pub(super) space: Space,
     pub(super) number: u32,
     /// Whether its rows are counted, and not moved.
-    pub(super) is_surveyed: bool,
+    pub(in crate::db) is_surveyed: bool,
     /// A bit for each page of the block, set where the page is void.
     pub(super) void: [u32; 8],
     pub(super) from: Place,
-    pub(super) upto: Place,
+    pub(in crate::db) upto: Place,
     /// A bit for each row of the window, set where it is current; and the number of rows.
     pub(super) bits: [u32; WINDOW_MAX / 32],
     pub(super) len: usize,
