@@ -141,7 +141,6 @@ fn a_log_that_found_no_block_does_not_go_on_in_one_that_failed() {
             assert!(matches!(outcome, Ok(()) | Err(DbError::Full)), "{spared}: {outcome:?}");
             outcome == Ok(())
         });
-        drop(db);
         kept.extend((is_kept && refused > before).then_some(500));
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let all = rows(&mut db, Direction::Forward).unwrap();

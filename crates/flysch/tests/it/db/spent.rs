@@ -61,7 +61,6 @@ impl Queue {
             assert_eq!(lived, Ok(()), "sessions of {rows}, row {from}, {blocks} blocks of runs");
             from = to;
         }
-        println!("sessions of {rows}: at most {} blocks of runs", self.run_blocks);
     }
 }
 
