@@ -235,8 +235,7 @@ impl<N: Nand> Media<'_, N> {
         let mixed = self.write.wrapping_add(u64::from(kind)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut free = (0..self.table.len()).filter(|&block| self.is_free(block));
         let at = ((mixed >> 32) * free.clone().count() as u64) >> 32;
-        let next = free.nth(at as usize).unwrap_or(0);
-        self.next = next;
+        self.next = free.nth(at as usize).unwrap_or(0);
         Wear::Any
     }
 
