@@ -8,6 +8,7 @@
 mod advise;
 mod bench;
 mod budget;
+mod calibrate;
 mod compare;
 mod crash;
 mod extension;

@@ -11,6 +11,7 @@ use flysch_lab::machine::stack::Stack;
 use flysch_lab::workload::Micro;
 use serde::Serialize;
 
+use crate::calibrate::Calibrate;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::part::New;
@@ -43,6 +44,11 @@ enum Action {
         /// Name of the platform
         name: String,
     },
+    /// Measure what the work of this machine's kernel and of SQLite takes, as a table of prices
+    #[command(
+        after_help = "Example:\n  flysch platform calibrate --on kernel:jffs2,kernel:ubifs --mtd mtd0"
+    )]
+    Calibrate(Calibrate),
     /// Make a platform file of your own to edit: a copy of another platform's
     New(New),
 }
@@ -84,6 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             return new.write(UNITS, text_of(like)?);
         }
         (Some(Action::Show { name }), _) => text_of(name)?.as_bytes().to_vec(),
+        (Some(Action::Calibrate(calibrate)), _) => return calibrate.run(),
         (Some(Action::List), _) | (None, None) => list(args.format)?,
         (None, Some(name)) => calibrate(name, args.format)?,
     };

@@ -10,12 +10,14 @@
 //! [`program`] runs programs of the user's. [`recording`] is what they asked of SQLite, as a file
 //! that runs without them. [`budget`] holds limits of what a program may cost. [`crash`] cuts the
 //! power during a program. [`advice`] finds the configuration under which the flash lives longest.
+//! [`calibrate`] finds what the work of a kernel and of SQLite takes.
 
 #![forbid(unsafe_code)]
 
 pub mod advice;
 pub mod bench;
 pub mod budget;
+pub mod calibrate;
 pub mod contents;
 pub mod crash;
 pub mod image;

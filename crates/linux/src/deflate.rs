@@ -69,8 +69,15 @@ pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
     })
 }
 
+/// How many values of bytes occur in `data`. Making their codes takes much of the time of deflate.
+pub(crate) fn symbols(data: &[u8]) -> u64 {
+    let mut occurs = [false; 256];
+    data.iter().for_each(|&byte| occurs[usize::from(byte)] = true);
+    occurs.iter().map(|&occurs| u64::from(occurs)).sum()
+}
+
 /// Room that JFFS2 leaves for the end of a stream (`STREAM_END_SPACE`), bytes.
-const END_LEN: usize = 12;
+pub(crate) const END_LEN: usize = 12;
 
 /// Compress a prefix of `data` into at most `room` bytes of zlib's format, in the way of the
 /// kernel's JFFS2. JFFS2 hands zlib no more bytes at a time than there is room for, flushes them,

@@ -174,7 +174,7 @@ fn finish(
     mut statement: Statement<'_>,
     on_row: &mut impl FnMut(&Statement<'_>),
 ) -> Result<Work, Error> {
-    let mut work = Work { statements: 1, ..Work::default() };
+    let mut work = Work { statements: 1, columns: statement.column_count(), ..Work::default() };
     while statement.step()? {
         work.rows += 1;
         on_row(&statement);

@@ -28,6 +28,27 @@ pub(crate) const LEVELS: [LockLevel; 5] = [
     LockLevel::Exclusive,
 ];
 
+impl LockLevel {
+    /// Number of calls of `fcntl` with which SQLite's unix VFS takes this lock, coming from the
+    /// level below (`unixLock` in `os_unix.c`). A shared lock takes and releases the pending byte.
+    pub(crate) const fn calls_to_take(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Shared => 3,
+            Self::Reserved | Self::Pending => 1,
+            Self::Exclusive => 2,
+        }
+    }
+
+    /// Number of calls with which it lowers a lock to this level (`posixUnlock`).
+    pub(crate) const fn calls_to_release(self) -> u32 {
+        match self {
+            Self::None => 1,
+            Self::Shared | Self::Reserved | Self::Pending | Self::Exclusive => 2,
+        }
+    }
+}
+
 /// The locks on all files, by the file's name and the holder.
 #[derive(Default)]
 pub(crate) struct LockTable {

@@ -56,6 +56,6 @@ fn step_through(statement: &mut Statement<'_>, values: &[Value]) -> Result<Answe
         rows.push(statement.row());
     }
     let vm_steps = statement.take_vm_steps();
-    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, sql_bytes: 0 };
+    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, ..Work::default() };
     Ok(Answer { rows, work })
 }

@@ -23,6 +23,8 @@ pub struct Work {
     pub vm_steps: u64,
     /// Rows returned.
     pub rows: u64,
+    /// Columns of the results that were compiled.
+    pub columns: u64,
 }
 
 impl From<i64> for Value {
@@ -43,5 +45,6 @@ impl std::ops::AddAssign for Work {
         self.sql_bytes += other.sql_bytes;
         self.vm_steps += other.vm_steps;
         self.rows += other.rows;
+        self.columns += other.columns;
     }
 }

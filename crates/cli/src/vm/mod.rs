@@ -15,6 +15,7 @@ use flysch_kernel::vm::store::Store;
 use flysch_kernel::vm::{VmError, qemu};
 use flysch_lab::EccMode;
 
+use crate::calibrate::CalibrateOutput;
 use crate::failure::Failure;
 use crate::output;
 use crate::parameters::{ecc, part};
@@ -53,6 +54,9 @@ enum Action {
         after_help = "Example:\n  flysch vm run flysch trace live -- flash_erase /dev/mtd0 0 8"
     )]
     Run(Inside),
+    /// Measure what the work of the guest's kernel and of SQLite takes, as a table of prices
+    #[command(after_help = "Example:\n  flysch vm calibrate --out prices.toml --rows rows.csv")]
+    Calibrate(VmCalibrate),
     /// Start a shell in a guest; `poweroff -f` ends it
     #[command(after_help = "Example:\n  flysch vm shell --ecc soft")]
     Shell(GuestOptions),
@@ -62,6 +66,14 @@ enum Action {
         after_help = "Example:\n  flysch vm validate --quick --csv cells.csv --page cells.html"
     )]
     Validate(validate::Validate),
+}
+
+#[derive(Debug, clap::Args)]
+struct VmCalibrate {
+    #[command(flatten)]
+    guest: GuestOptions,
+    #[command(flatten)]
+    output: CalibrateOutput,
 }
 
 #[derive(Debug, clap::Args)]
@@ -136,8 +148,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Action::Bench(inside) => inside.run(&["flysch", "bench"]),
         Action::Repro(inside) => inside.run(&["flysch", "repro"]),
         Action::Run(inside) => inside.run(&[]),
+        Action::Calibrate(calibrate) => calibrate.run(),
         Action::Shell(options) => qemu::shell(&options.store(), &options.guest()?).map_err(failure),
         Action::Validate(validate) => validate.run(),
+    }
+}
+
+impl VmCalibrate {
+    fn run(&self) -> Result<(), Failure> {
+        let words = "flysch platform calibrate --on kernel:jffs2,kernel:ubifs --mtd mtd0 --times";
+        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        words.extend(["--platform", PLATFORM].map(str::to_owned));
+        let store = self.guest.store();
+        let answer = qemu::run(&store, &self.guest.guest()?, &words, &mut tell);
+        self.output.write(&answer.map_err(failure)?.text, PLATFORM)
     }
 }
 

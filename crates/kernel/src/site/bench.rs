@@ -81,6 +81,29 @@ pub fn run(
     Ok(run)
 }
 
+/// The site of `scenario` on `target`, which is not traced.
+///
+/// # Errors
+/// Fails if the flash cannot be used, or if it is not as the scenario asks.
+pub fn open(
+    scenario: &Scenario,
+    target: &Target,
+    conditions: &Conditions,
+) -> Result<Box<dyn Site>, KernelError> {
+    let mtd = conditions.mtd.as_deref();
+    check_fit(scenario, target, mtd)?;
+    let geometry = window(target, mtd)?.geometry;
+    let scenario = as_it_is(scenario, geometry, conditions)?;
+    let flash = match target {
+        Target::Fresh(main) => {
+            let mtd = Mtd::named(mtd.ok_or(KernelError::NoMtdNamed)?)?;
+            Flash::make(*main, &mtd, &scenario)?
+        }
+        Target::Mounted(path) => Flash::find(path)?,
+    };
+    Ok(Box::new(Cell::new(flash, None, geometry, 0)))
+}
+
 /// Refuse scenarios that cannot run on a real kernel.
 fn check_fit(scenario: &Scenario, target: &Target, mtd: Option<&str>) -> Result<(), KernelError> {
     if mtd.is_none() && target.main().is_some() {

@@ -9,6 +9,7 @@ use flysch_lab::bench::RunError;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::bench::site::{Blocks, SETTLE_NS, Site};
 use flysch_lab::machine::files::Files;
+use flysch_linux::cpu::Unit;
 use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
@@ -136,7 +137,7 @@ impl Site for Cell {
         clock::sleep(ns);
     }
 
-    fn charge_ps(&self, _ps: u64) {}
+    fn charge(&self, _unit: Unit, _number: u64) {}
 
     fn recorder(&self) -> &Recorder {
         &self.recorder

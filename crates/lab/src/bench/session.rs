@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefMut};
 
 use flysch_chip::EventKind;
+use flysch_linux::cpu::Unit;
 use flysch_sqlite::{Database, Work};
 
 use super::commits::{count_requests, give_to_requests};
@@ -179,15 +180,13 @@ impl<'a> Session<'a> {
     /// Charge the CPU time that SQLite takes for `work`. `literal_len` bytes of its SQL text lie
     /// inside string literals, which are cheaper to parse.
     pub fn charge(&self, work: &Work, literal_len: u64) {
-        let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
-        self.site.charge_ps(instructions(work, literal_len) * per_instruction);
+        charge(&*self.site, work, literal_len);
     }
 
     /// Charge the CPU time of building a statement's text with this many random characters.
     pub fn charge_text(&self, characters: u32) {
-        let per_instruction = self.scenario.build.platform.cpu.sqlite_ps_per_instruction;
-        let instructions = TEXT_INSTRUCTIONS + CHARACTER_INSTRUCTIONS * u64::from(characters);
-        self.site.charge_ps(instructions * per_instruction);
+        self.site.charge(Unit::Text, 1);
+        self.site.charge(Unit::TextByte, characters.into());
     }
 
     /// The machine that is simulated.
@@ -319,25 +318,23 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// Instructions that building the text of a statement takes, and those for each random character of
-/// it. They are fitted to a release build in a guest that executes one instruction every 32 ns: it
-/// built 5000 texts of 150, 300 and 600 characters in 846, 1332 and 2275 ms.
-const TEXT_INSTRUCTIONS: u64 = 2_300;
-const CHARACTER_INSTRUCTIONS: u64 = 20;
-
-/// Estimate the instructions that SQLite executes: for each byte of SQL text outside string
-/// literals, for each byte inside them, and for each step of SQLite's virtual machine.
-///
-/// The factors are fitted to counts of an instruction profiler (callgrind) on the release build of
-/// this program, x86-64, SQLite 3.54 in memory: BEGIN 2,556, select by key 15,222, insert of 150
-/// and 600 bytes 16,536 and 24,597, update likewise 18,610 and 24,090, join of 1000 rows 1,426,805.
-/// The estimate is within 12 % of each of them.
-const fn instructions(work: &Work, literal_len: u64) -> u64 {
-    (work.sql_bytes - literal_len) * 340 + literal_len * 16 + work.vm_steps * 158
+/// Charge the CPU time that SQLite takes for `work`, of whose SQL `literal_len` bytes lie inside
+/// string literals.
+pub(crate) fn charge(site: &dyn Site, work: &Work, literal_len: u64) {
+    for (unit, number) in [
+        (Unit::SqlStatement, work.statements),
+        (Unit::SqlByte, work.sql_bytes - literal_len),
+        (Unit::SqlLiteral, literal_len),
+        (Unit::SqlColumn, work.columns),
+        (Unit::SqlRow, work.rows),
+        (Unit::SqlStep, work.vm_steps),
+    ] {
+        site.charge(unit, number);
+    }
 }
 
 /// Number of bytes inside the string literals of a statement.
-fn literal_len(sql: &[u8]) -> u64 {
+pub(crate) fn literal_len(sql: &[u8]) -> u64 {
     let parts = sql.split(|&byte| byte == b'\'').skip(1).step_by(2);
     parts.map(|literal| literal.len() as u64).sum()
 }

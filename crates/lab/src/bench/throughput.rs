@@ -2,7 +2,7 @@
 //! calibrated with it (Table I of Boukhobza et al., ERTS 2014).
 
 use flysch_chip::{Clock, FaultInjector, Prng, Recorder, Shared, Tracer};
-use flysch_linux::cpu::{Cpu, Work};
+use flysch_linux::cpu::{Cpu, Unit};
 use flysch_linux::filesystem::CACHE_PAGE_SIZE;
 use flysch_linux::mtd::MtdError;
 use serde::Serialize;
@@ -31,8 +31,8 @@ pub struct Throughput {
 pub fn levels(build: &Build) -> Result<[Throughput; 3], RunError> {
     let driver_ns = mtd(build, |_| {})?;
     let user_ns = mtd(build, |cpu| {
-        cpu.charge(Work::Syscall);
-        cpu.charge(Work::Copy(build.part.geometry.page_size as usize));
+        cpu.charge(Unit::Syscall, 1);
+        cpu.copy(build.part.geometry.page_size as usize);
     })?;
     let named = [("driver", driver_ns), ("user", user_ns), ("file", file(build)?)];
     Ok(named.map(|(level, (write_ns, read_ns))| Throughput {

@@ -139,6 +139,10 @@ impl Vfs for Dual {
     fn supports_shared_memory(&self, name: &str) -> bool {
         self.main.supports_shared_memory(name)
     }
+
+    fn note_lock_calls(&self, calls: u32) {
+        self.main.note_lock_calls(calls);
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod layers;
 pub mod platform;
 pub mod power;
 mod pram;
+mod prices;
 pub mod stack;
 pub mod standing;
 pub mod storage;
@@ -365,7 +366,7 @@ impl Build {
 
     /// The CPU that the platform describes.
     pub fn cpu(&self, recorder: &Recorder) -> Cpu {
-        Cpu::new(recorder.clock().clone(), self.platform.cpu.kernel())
+        Cpu::new(recorder.clock().clone(), self.platform.cpu.speed())
     }
 
     /// Attach the MTD layer to the device and return the test partition.

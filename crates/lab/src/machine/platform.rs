@@ -9,7 +9,7 @@ use flysch_chip::Part;
 use flysch_chip::fields::missing;
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
-use flysch_linux::cpu::Speed;
+use flysch_linux::cpu::{Prices, Speed};
 use flysch_linux::jffs2::Compressor;
 use flysch_linux::mtd::EccMode;
 use flysch_linux::ubifs::{self, DirtyLimit};
@@ -19,6 +19,7 @@ use flysch_sqlite::{Era, JournalMode, Settings, Synchronous};
 use serde::Deserialize;
 
 use super::power::{Component, Draw, Power};
+use super::prices;
 
 /// Data bytes that one step of the kernel's software ECC (Hamming) covers.
 const SOFT_ECC_STEP: u32 = 256;
@@ -85,8 +86,7 @@ pub struct Published {
 }
 
 /// Time that the CPU takes, in picoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CpuFigures {
     /// Time for an instruction of the kernel.
     pub kernel_ps_per_instruction: u64,
@@ -94,17 +94,23 @@ pub struct CpuFigures {
     pub copy_ps_per_byte: u64,
     /// Time for an instruction of the database engine.
     pub sqlite_ps_per_instruction: u64,
+    /// The name of the table of prices.
+    pub prices_name: String,
+    /// How many instructions the work takes.
+    pub prices: Prices,
     /// Which of these figures were fitted, and to what. A result that was used for fitting is never
     /// reported as a prediction.
     pub fitted: Vec<String>,
 }
 
 impl CpuFigures {
-    /// The speed of the kernel's code.
-    pub const fn kernel(&self) -> Speed {
+    /// The speed of the kernel's code and of the program's.
+    pub const fn speed(&self) -> Speed {
         Speed {
             ps_per_instruction: self.kernel_ps_per_instruction,
+            program_ps_per_instruction: self.sqlite_ps_per_instruction,
             copy_ps_per_byte: self.copy_ps_per_byte,
+            prices: self.prices,
         }
     }
 }
@@ -146,7 +152,7 @@ struct File {
     has_nvram: bool,
     partition: PartitionFile,
     mtd: MtdFile,
-    cpu: CpuFigures,
+    cpu: CpuFile,
     read_ahead: ReadAheadFile,
     jffs2: Jffs2File,
     yaffs2: Yaffs2File,
@@ -170,6 +176,16 @@ struct MtdFile {
     ecc: String,
     read_overhead_ns: u64,
     program_overhead_ns: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CpuFile {
+    kernel_ps_per_instruction: u64,
+    copy_ps_per_byte: u64,
+    sqlite_ps_per_instruction: u64,
+    prices: String,
+    fitted: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -286,7 +302,14 @@ impl Platform {
                 command_ns: file.card.command_ns,
                 transfer_ps_per_byte: file.card.transfer_ps_per_byte,
             },
-            cpu: file.cpu,
+            cpu: CpuFigures {
+                kernel_ps_per_instruction: file.cpu.kernel_ps_per_instruction,
+                copy_ps_per_byte: file.cpu.copy_ps_per_byte,
+                sqlite_ps_per_instruction: file.cpu.sqlite_ps_per_instruction,
+                prices: prices::of(&file.cpu.prices, folder).map_err(PlatformError::Invalid)?,
+                prices_name: file.cpu.prices,
+                fitted: file.cpu.fitted,
+            },
             jffs2_ra_pages: file.jffs2.ra_pages,
             jffs2_summaries: file.jffs2.summaries,
             dirty_limit: if file.ubifs.shares_dirty_limit {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flysch_chip::{Clock, Prng, Recorder, Scope, Writing};
+use flysch_linux::cpu::Unit;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Fd, Vfs};
 use flysch_sqlite::{
@@ -15,6 +16,10 @@ use crate::contents::Contents;
 
 /// Milliseconds since 1970 at virtual time zero: 2020-01-01, so that no run depends on the date.
 pub(crate) const EPOCH_MS: i64 = 1_577_836_800_000;
+
+/// Calls of `stat` with which SQLite's unix VFS learns the mode and the owner of a new journal, and
+/// that the database still has its name.
+const CALLS_OF_CREATION: u64 = 4;
 
 /// A mounted stack in the form in which SQLite uses it.
 pub struct Storage {
@@ -50,7 +55,9 @@ impl Entry {
         let kind = self.flags.kind();
         if self.flags.may_create() && matches!(kind, FileKind::Journal | FileKind::Wal) {
             // SQLite's unix VFS gives each new journal the owner of the database if root runs it.
-            self.linux.borrow_mut().set_owner(fd).map_err(vfs_error)?;
+            let mut linux = self.linux.borrow_mut();
+            linux.set_owner(fd).map_err(vfs_error)?;
+            linux.charge(Unit::Stat, CALLS_OF_CREATION);
         }
         let ends = self.is_nameless || self.flags.is_deleted_on_close();
         Ok(Box::new(OpenFile {
@@ -200,6 +207,13 @@ impl SqliteVfs for Storage {
     fn supports_shared_memory(&self, _name: &str) -> bool {
         self.linux.borrow().filesystem().maps_shared()
     }
+
+    fn note_lock_calls(&self, calls: u32) {
+        // A file is closed, with its locks, also while the file system is in use.
+        if let Ok(linux) = self.linux.try_borrow() {
+            linux.charge(Unit::Lock, calls.into());
+        }
+    }
 }
 
 /// Call this after a call that may have ended a transaction on the database that the file belongs
@@ -236,12 +250,18 @@ impl OpenFile {
 
 impl File for OpenFile {
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<usize, VfsError> {
-        self.call(|linux, fd| linux.read(fd, offset, bytes))
+        self.call(|linux, fd| {
+            linux.charge(Unit::SqlRead, 1);
+            linux.read(fd, offset, bytes)
+        })
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
         let _writing = self.note_origins(offset, bytes);
-        self.call(|linux, fd| linux.write(fd, offset, bytes))
+        self.call(|linux, fd| {
+            linux.charge(Unit::SqlWrite, 1);
+            linux.write(fd, offset, bytes)
+        })
     }
 
     fn truncate(&mut self, size: u64) -> Result<(), VfsError> {

@@ -5,7 +5,7 @@ use super::blocks::{List, Share};
 use super::format::padded;
 use super::nodes::{NodeId, NodeRef, NodeState};
 use super::reserve::Need;
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::FsError;
 
 /// How often a node is written, each time in another block, before the call fails.
@@ -30,7 +30,7 @@ impl Jffs2 {
         state: NodeState,
         writer: Writer,
     ) -> Result<NodeId, FsError> {
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::NodeWrite, 1);
         let len = padded(u32::try_from(bytes.len()).expect("a node is shorter than a block"));
         let mut aligned = bytes.to_vec();
         aligned.resize(len as usize, 0xFF);

@@ -10,8 +10,8 @@ use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::format::Compression;
-use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{Format, deflate_prefix, inflate};
+use crate::cpu::{Codec, Cpu, Unit};
+use crate::deflate::{END_LEN, Format, deflate_prefix, inflate, symbols};
 use crate::lzo;
 use crate::memo::Memo;
 
@@ -77,7 +77,17 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
     let limit = room.min(data.len());
     let (winner, packed) = recalled(order, data, limit);
     for compressor in &order[..order.len().min(winner + 1)] {
-        cpu.charge(Work::Compress(compressor.codec(), data.len()));
+        if *compressor == Compressor::Zlib {
+            if limit <= END_LEN {
+                // It is not even begun.
+                continue;
+            }
+            cpu.charge(Unit::DeflateSymbol, symbols(data));
+        }
+        // A compressor that gains nothing has given about as many bytes as it took.
+        let gains = order.get(winner) == Some(compressor);
+        let stored = if gains { packed.stored.len() } else { data.len() };
+        cpu.compress(compressor.codec(), data.len(), stored);
     }
     packed
 }
@@ -129,11 +139,11 @@ pub(super) fn unpack(
         Compression::Zlib => Codec::Zlib,
         Compression::Lzo => Codec::Lzo,
     };
-    cpu.charge(Work::Decompress(codec, data_len));
+    cpu.decompress(codec, stored.len(), data_len);
     let data = match codec {
         Codec::Lzo => lzo::decompress(stored, data_len)?,
         Codec::Rtime => rtime_decompress(stored, data_len)?,
-        Codec::Zstd => unreachable!("JFFS2 has no zstd"),
+        Codec::Zstd | Codec::CryptoDeflate => unreachable!("not of JFFS2"),
         Codec::Zlib => inflate(stored, Format::Zlib, data_len)?,
     };
     (data.len() == data_len).then_some(data)

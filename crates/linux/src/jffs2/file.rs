@@ -13,7 +13,7 @@ use super::nodes::{NodeId, NodeState};
 use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
 use crate::cache::PageCache;
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes};
 
 /// A node is begun only where at least this many bytes of data fit into the block, bytes.
@@ -54,7 +54,7 @@ impl Jffs2 {
         let at = self.nodes.node(id).offset;
         let mut header = [0; INODE_SIZE as usize];
         self.read_flash(at, &mut header)?;
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         let booked_len = self.nodes.node(id).len;
         let total_len = parse_header(&header).map_or(0, |header| header.total_len);
         if !is_length(total_len, booked_len) {
@@ -69,7 +69,7 @@ impl Jffs2 {
         }
         let mut stored = vec![0; node.csize as usize];
         self.read_flash(at + INODE_SIZE, &mut stored)?;
-        self.cpu.charge(Work::Checksum(stored.len()));
+        self.cpu.charge(Unit::ChecksumByte, stored.len() as u64);
         if node.dsize > blocks::NODE_DATA_MAX || crc32(&stored) != node.data_crc {
             return Ok(false);
         }
@@ -78,7 +78,7 @@ impl Jffs2 {
         let part = data.as_ref().and_then(|data| data.get(skip..)?.get(..target.len()));
         if node.compression != Compression::None {
             // Data that is stored as it is goes straight into the page.
-            self.cpu.charge(Work::Copy(target.len()));
+            self.cpu.copy(target.len());
         }
         part.map(|part| target.copy_from_slice(part)).map_or(Ok(false), |()| Ok(true))
     }
@@ -122,7 +122,7 @@ impl Jffs2 {
         bytes: &[u8],
     ) -> Result<(), FsError> {
         let index = offset / PAGE_SIZE;
-        self.cpu.charge(Work::PageLookup);
+        self.cpu.charge(Unit::Page, 1);
         let page = self.cached_page(cache, ino, index)?;
         let start = (offset % PAGE_SIZE) as usize;
         let end = start + bytes.len();
@@ -187,7 +187,7 @@ impl Jffs2 {
         let room = (room - INODE_SIZE) as usize;
         let packed = pack(&self.options.compressors, data, room, &self.cpu);
         let dsize = u32::try_from(packed.data_len).expect("within a page");
-        self.cpu.charge(Work::Checksum(packed.stored.len()));
+        self.cpu.charge(Unit::ChecksumByte, packed.stored.len() as u64);
         let node = InodeNode {
             offset,
             csize: u32::try_from(packed.stored.len()).expect("within a page"),

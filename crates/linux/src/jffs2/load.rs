@@ -12,7 +12,7 @@ use super::format::{DIRENT_SIZE, Dirent, INODE_SIZE, InodeNode, NodeType, crc32,
 use super::inode::{Entry, Inode, MODE_DIRECTORY};
 use super::nodes::{NodeId, NodeState};
 use super::{Jffs2, ROOT};
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::{FsError, Ino};
 use crate::mtd::ReadQuality;
 
@@ -50,7 +50,7 @@ impl Jffs2 {
             if node.state == NodeState::Obsolete {
                 continue;
             }
-            self.cpu.charge(Work::Node);
+            self.cpu.charge(Unit::Node, 1);
             let bytes = self.read_metadata(node.offset, node.len)?;
             if self.sort_in(ino, id, &bytes, &mut found)? {
                 continue;
@@ -135,7 +135,7 @@ impl Jffs2 {
         }
         let mut data = vec![0; inode.csize as usize];
         self.read_flash(node.offset + INODE_SIZE, &mut data)?;
-        self.cpu.charge(Work::Checksum(data.len()));
+        self.cpu.charge(Unit::ChecksumByte, data.len() as u64);
         if crc32(&data) != inode.data_crc {
             return Ok(false);
         }

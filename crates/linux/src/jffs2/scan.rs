@@ -23,7 +23,7 @@ use super::reserve::Limits;
 use super::summary::Collector;
 use super::wbuf::WriteBuffer;
 use super::{Jffs2, MountError, Options, ROOT, background};
-use crate::cpu::{Cpu, Work};
+use crate::cpu::{Cpu, Unit};
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, Partition, ReadQuality};
 
@@ -238,7 +238,7 @@ impl Jffs2 {
         let start = self.blocks.start(block);
         let page_size = self.mtd.geometry().page_size;
         let (bytes, damaged) = self.read_block(block)?;
-        self.cpu.charge(Work::Checksum(bytes.len()));
+        self.cpu.charge(Unit::ChecksumByte, bytes.len() as u64);
         let mut at = 0;
         let (mut dead_from, mut valid_to) = (0, 0);
         let mut may_grow = damaged.is_empty();
@@ -290,7 +290,7 @@ impl Jffs2 {
         let Some(header) = header.filter(|it| padded_fits(it.total_len, bytes.len())) else {
             return Ok(None);
         };
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         let len = header.total_len;
         let adopted = match header.node_type {
             NodeType::Inode => InodeNode::parse(bytes, len)

@@ -6,7 +6,7 @@ use flysch_nand::{
 };
 
 use super::{MtdError, ReadQuality};
-use crate::cpu::{Cpu, Work};
+use crate::cpu::{Cpu, Unit};
 
 /// Where error correction is computed, which decides how part of a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl RawNand {
             let now = self.recorder.clock().now_ns();
             let len = u32::try_from(bytes.len()).expect("within a page");
             self.recorder.record(EventKind::BufferHit, page.0, len, now);
-            self.cpu.charge(Work::Copy(bytes.len()));
+            self.cpu.copy(bytes.len());
             bytes.copy_from_slice(&self.page[range]);
             return Ok(ReadQuality::Clean);
         }
@@ -116,7 +116,7 @@ impl RawNand {
                 outcome
             }
         };
-        self.cpu.charge(Work::Copy(bytes.len()));
+        self.cpu.copy(bytes.len());
         bytes.copy_from_slice(&self.page[range]);
         quality(outcome)
     }
@@ -193,7 +193,7 @@ impl RawNand {
     /// part of the controller's overhead. Bytes that go through the page buffer are copied once
     /// more, and that is charged where it happens.
     pub(super) fn charge_request(&self) {
-        self.cpu.charge(Work::MtdRequest);
+        self.cpu.charge(Unit::MtdRequest, 1);
     }
 }
 

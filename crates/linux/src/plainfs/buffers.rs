@@ -6,7 +6,7 @@ use flysch_chip::Recorder;
 
 use super::{PAGE_SIZE, Page};
 use crate::block_device::{BlockDevice, BlockError};
-use crate::cpu::{Cpu, Work};
+use crate::cpu::{Cpu, Unit};
 use crate::filesystem::CACHE_PAGE_SIZE;
 
 /// The metadata blocks in memory. All requests to the device go through here.
@@ -70,7 +70,7 @@ impl Buffers {
 
     /// Read a block straight from the device.
     pub(super) fn read(&mut self, block: u32, page: &mut Page) -> Result<(), BlockError> {
-        self.cpu.charge(Work::BlockRequest);
+        self.cpu.charge(Unit::BlockRequest, 1);
         self.device.read(block * self.sectors(), page)
     }
 
@@ -92,7 +92,7 @@ impl Buffers {
     }
 
     fn write_block(&mut self, block: u32, page: &Page) -> Result<(), BlockError> {
-        self.cpu.charge(Work::BlockRequest);
+        self.cpu.charge(Unit::BlockRequest, 1);
         self.device.write(block * self.sectors(), page)
     }
 

@@ -39,7 +39,7 @@ use flysch_chip::Recorder;
 use flysch_nand::NvRamError;
 
 use crate::cache::PageCache;
-use crate::cpu::{Cpu, Work};
+use crate::cpu::{Cpu, Unit};
 use crate::filesystem::{CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino};
 
 use format::dentry::NAME_SIZE_MAX;
@@ -76,7 +76,7 @@ impl Pramfs {
     }
 
     fn store_state(&mut self, ino: u32, state: State) -> Result<(), FsError> {
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         let inode = self.inodes.get_mut(&ino).ok_or(FsError::NotFound)?;
         inode.set_state(ino, state);
         let bytes = *inode.bytes();

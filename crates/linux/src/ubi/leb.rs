@@ -5,6 +5,7 @@ use flysch_chip::Shipment;
 use super::format::{VidHeader, crc32};
 use super::wear::State;
 use super::{Ubi, UbiError};
+use crate::cpu::Unit;
 use crate::mtd::{MtdError, ReadQuality};
 
 /// How well a LEB could be read.
@@ -46,6 +47,7 @@ impl Ubi {
             bytes.fill(0xFF);
             return Ok(LebRead::Good);
         };
+        self.mtd.cpu().charge(Unit::UbiRequest, 1);
         let quality = self.mtd.read(self.start(peb) + self.layout.data_offset + offset, bytes)?;
         match quality {
             ReadQuality::Clean => Ok(LebRead::Good),
@@ -73,6 +75,7 @@ impl Ubi {
         }
         let peb = self.map[&(self.volume, lnum)];
         let shipment = self.recorder.ship(self.address(lnum, offset));
+        self.mtd.cpu().charge(Unit::UbiRequest, 1);
         let outcome = self.mtd.write(self.start(peb) + self.layout.data_offset + offset, bytes);
         drop(shipment);
         match outcome {

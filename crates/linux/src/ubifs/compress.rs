@@ -2,8 +2,8 @@
 //! uncompressed.
 
 use super::options::Compressor;
-use crate::cpu::{Codec, Cpu, Work};
-use crate::deflate::{Format, deflate_raw, inflate};
+use crate::cpu::{Codec, Cpu, Unit};
+use crate::deflate::{Format, deflate_raw, inflate, symbols};
 use crate::lzo;
 use crate::memo::Memo;
 
@@ -39,7 +39,7 @@ const fn codec(compressor: Compressor) -> Option<Codec> {
     match compressor {
         Compressor::None => None,
         Compressor::Lzo => Some(Codec::Lzo),
-        Compressor::Zlib => Some(Codec::Zlib),
+        Compressor::Zlib => Some(Codec::CryptoDeflate),
         Compressor::Zstd => Some(Codec::Zstd),
     }
 }
@@ -49,10 +49,14 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     let Some(codec) = codec(compressor).filter(|_| data.len() >= SIZE_MIN) else {
         return (Compressor::None, data.to_vec());
     };
-    cpu.charge(Work::Compress(codec, data.len()));
     let parameter = u64::from(number(compressor));
     let stored = PACKED.recall(parameter, data, || Some(shrunk(codec, data).unwrap_or_default()));
-    match stored.filter(|stored| !stored.is_empty()) {
+    let stored = stored.filter(|stored| !stored.is_empty());
+    // A compressor that gains nothing has given about as many bytes as it took. Zstd has given none
+    // then: it makes no codes for data that it sees not to shrink.
+    let lost = if codec == Codec::Zstd { 0 } else { data.len() };
+    cpu.compress(codec, data.len(), stored.as_ref().map_or(lost, Vec::len));
+    match stored {
         Some(stored) => (compressor, stored),
         None => (Compressor::None, data.to_vec()),
     }
@@ -61,7 +65,7 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
 /// The compressed form of a block, which is never empty. `None` if it saves too little.
 fn shrunk(codec: Codec, data: &[u8]) -> Option<Vec<u8>> {
     let stored = match codec {
-        Codec::Zlib => deflate_raw(data),
+        Codec::Zlib | Codec::CryptoDeflate => deflate_raw(data),
         Codec::Zstd => crate::zstd::compress(data),
         Codec::Lzo | Codec::Rtime => lzo::compress(data),
     };
@@ -78,9 +82,9 @@ pub(super) fn unpack(
     let Some(codec) = codec(compressor) else {
         return (stored.len() == size).then(|| stored.to_vec());
     };
-    cpu.charge(Work::Decompress(codec, size));
+    cpu.decompress(codec, stored.len(), size);
     let data = match codec {
-        Codec::Zlib => inflate(stored, Format::Raw, size)?,
+        Codec::Zlib | Codec::CryptoDeflate => inflate(stored, Format::Raw, size)?,
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
         Codec::Lzo | Codec::Rtime => lzo::decompress(stored, size)?,
     };

@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::format::MasterNode;
 use super::geometry::Geometry;
 use super::lpt::Lprops;
+use crate::cpu::Unit;
 
 /// Sums over the main area, bytes or LEBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,7 @@ impl Ubifs {
 
     /// Change the properties of a LEB, and the sums accordingly.
     pub(super) fn set_lprops(&mut self, lnum: u32, new: Lprops) -> Result<(), Fault> {
+        self.cpu.charge(Unit::UbifsLprops, 1);
         let old = self.lprops(lnum)?;
         if u64::from(new.free) + u64::from(new.dirty) > u64::from(self.geometry.leb_size) {
             return Err(Fault::Damaged { lnum, offset: 0 });

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::format::{DataNode, NodeType, aligned, pad_bytes, parse_header};
 use super::lpt::Lprops;
 use super::tnc::Place;
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::CACHE_PAGE_SIZE;
 use crate::ubi::LebRead;
 
@@ -73,8 +73,8 @@ impl Ubifs {
         inos: &[u32],
     ) -> Result<(u32, u32), Fault> {
         let _scope = self.recorder.scope(head.label());
-        self.cpu.charge(Work::Node);
-        self.cpu.charge(Work::Checksum(nodes.len()));
+        self.cpu.charge(Unit::UbifsWrite, 1);
+        self.cpu.charge(Unit::ChecksumByte, nodes.len() as u64);
         let page_size = self.geometry.page_size as usize;
         let wbuf = self.head(head);
         let lnum = wbuf.lnum.expect("space was reserved");
@@ -191,8 +191,8 @@ impl Ubifs {
 
     /// Check that `bytes`, which were read from `place`, are one whole node with a right checksum.
     pub(super) fn check_node(&self, place: Place, bytes: &[u8]) -> Result<(), Fault> {
-        self.cpu.charge(Work::Node);
-        self.cpu.charge(Work::Checksum(bytes.len()));
+        self.cpu.charge(Unit::UbifsRead, 1);
+        self.cpu.charge(Unit::ChecksumByte, bytes.len() as u64);
         let header = parse_header(bytes).filter(|header| header.len == place.len);
         let damaged = Fault::Damaged { lnum: place.lnum, offset: place.offset };
         header.map(drop).ok_or(damaged)

@@ -17,7 +17,7 @@
 use flysch_chip::{Origin, Recorder, Scope};
 
 use crate::cache::{PageCache, ReadAhead, ReadAheadProfile};
-use crate::cpu::{Cpu, Work};
+use crate::cpu::{Cpu, Unit};
 use crate::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, byte_in_page,
 };
@@ -126,6 +126,8 @@ impl Vfs {
 
     fn open_plain(&mut self, path: &str, create: bool) -> Result<Fd, FsError> {
         let _scope = self.enter("open");
+        self.cpu.charge(Unit::Path, 1);
+        self.cpu.charge(Unit::Open, 1);
         let place = self.place(path)?;
         let ino = match self.find(place)? {
             Some(DirEntry { kind: FileKind::Regular, ino, .. }) => ino,
@@ -162,6 +164,7 @@ impl Vfs {
 
     pub fn write(&mut self, fd: Fd, offset: u64, bytes: &[u8]) -> Result<(), FsError> {
         let _scope = self.enter("write");
+        self.cpu.charge(Unit::Write, 1);
         let ino = self.file(fd).ino;
         let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= FILE_SIZE_MAX);
         let end = end.ok_or(FsError::TooLong)?;
@@ -170,11 +173,9 @@ impl Vfs {
         }
         if self.is_cached() {
             let page_size = CACHE_PAGE_SIZE as u64;
-            for _page in offset / page_size..end.div_ceil(page_size) {
-                self.cpu.charge(Work::PageLookup);
-            }
+            self.cpu.charge(Unit::Page, end.div_ceil(page_size) - offset / page_size);
         }
-        self.cpu.charge(Work::Copy(bytes.len()));
+        self.cpu.copy(bytes.len());
         self.fs.write(&mut self.cache, ino, offset, bytes)
     }
 
@@ -225,6 +226,7 @@ impl Vfs {
 
     pub fn fsync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fsync");
+        self.cpu.charge(Unit::Fsync, 1);
         let ino = self.file(fd).ino;
         self.fs.fsync(&mut self.cache, ino, false)
     }
@@ -232,6 +234,7 @@ impl Vfs {
     /// Make a file's data durable, and the metadata that is needed to read it.
     pub fn fdatasync(&mut self, fd: Fd) -> Result<(), FsError> {
         let _scope = self.enter("fdatasync");
+        self.cpu.charge(Unit::Fsync, 1);
         let ino = self.file(fd).ino;
         self.fs.fsync(&mut self.cache, ino, true)
     }
@@ -253,6 +256,11 @@ impl Vfs {
         Ok(())
     }
 
+    /// Charge for work that the program makes, or asks the kernel for beside the files.
+    pub fn charge(&self, unit: Unit, number: u64) {
+        self.cpu.charge(unit, number);
+    }
+
     /// Close all open files, make everything durable and unmount. No call may follow.
     pub fn unmount(&mut self) -> Result<(), FsError> {
         for place in 0..self.files.len() {
@@ -268,7 +276,7 @@ impl Vfs {
     fn enter(&mut self, label: &'static str) -> Scope {
         self.run_due_tasks();
         let scope = self.recorder.scope(label);
-        self.cpu.charge(Work::Syscall);
+        self.cpu.charge(Unit::Syscall, 1);
         scope
     }
 

@@ -4,7 +4,7 @@
 //! name is free or taken, how long it is, and whether one kind of file may replace another.
 
 use super::Vfs;
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::{Attributes, DirEntry, FileKind, FsError, Ino};
 
 /// A name in a directory, whether or not a file has it.
@@ -18,6 +18,7 @@ impl Vfs {
     /// Whether a file or directory has this name (`access`).
     pub fn exists(&mut self, path: &str) -> Result<bool, FsError> {
         let _scope = self.enter("access");
+        self.cpu.charge(Unit::Path, 1);
         let found = self.place(path).and_then(|place| self.find(place));
         match found {
             Ok(entry) => Ok(entry.is_some()),
@@ -30,6 +31,7 @@ impl Vfs {
     /// if nothing has the name.
     pub fn stat(&mut self, path: &str) -> Result<Option<(FileKind, u64)>, FsError> {
         let _scope = self.enter("stat");
+        self.cpu.charge(Unit::Path, 1);
         if names(path).next().is_none() {
             return Ok(Some((FileKind::Directory, 0)));
         }
@@ -48,6 +50,7 @@ impl Vfs {
     /// system does not store them.
     pub fn attributes(&mut self, path: &str) -> Result<Option<Attributes>, FsError> {
         let _scope = self.enter("stat");
+        self.cpu.charge(Unit::Path, 1);
         let ino = if names(path).next().is_none() {
             self.fs.root()
         } else {
@@ -76,8 +79,10 @@ impl Vfs {
     /// until its last close.
     pub fn unlink(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("unlink");
+        self.cpu.charge(Unit::Path, 1);
         let place = self.place(path)?;
         let entry = self.find(place)?.ok_or(FsError::NotFound)?;
+        self.cpu.charge(Unit::Name, 1);
         self.fs.unlink(place.dir, place.name)?;
         self.lose_name(entry.ino)
     }
@@ -85,6 +90,7 @@ impl Vfs {
     /// Rename `from` to `to`. A file or an empty directory that has the name `to` is replaced.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), FsError> {
         let _scope = self.enter("rename");
+        self.cpu.charge(Unit::Path, 1);
         let (old, new) = (self.place(from)?, self.place(to)?);
         let moved = self.find(old)?.ok_or(FsError::NotFound)?;
         let replaced = self.find(new)?;
@@ -106,8 +112,10 @@ impl Vfs {
     /// Make the names in a directory durable, with the three calls that open, sync and close it.
     pub fn sync_directory(&mut self, path: &str) -> Result<(), FsError> {
         let _scope = self.enter("sync_directory");
-        self.cpu.charge(Work::Syscall);
-        self.cpu.charge(Work::Syscall);
+        self.cpu.charge(Unit::Syscall, 2);
+        for unit in [Unit::Path, Unit::Open, Unit::Fsync] {
+            self.cpu.charge(unit, 1);
+        }
         let dir = self.directory(path)?;
         self.fs.fsync(&mut self.cache, dir, false)
     }
@@ -135,6 +143,7 @@ impl Vfs {
     /// Create a file or directory that [`Vfs::find`] did not find.
     pub(super) fn create(&mut self, place: Place<'_>, kind: FileKind) -> Result<Ino, FsError> {
         self.check_name(place.name)?;
+        self.cpu.charge(Unit::Name, 1);
         self.fs.create(place.dir, place.name, kind)
     }
 

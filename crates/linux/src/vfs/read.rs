@@ -3,7 +3,7 @@
 use super::{FILE_SIZE_MAX, Fd, Vfs, byte_in_page, page_index};
 use crate::cache::read_ahead::Demand;
 use crate::cache::{Fetch, ReadAheadProfile};
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
 /// What a program says about the reads it will make (`posix_fadvise`). A `len` of 0 reaches to the
@@ -46,9 +46,10 @@ impl Vfs {
     pub fn read(&mut self, fd: Fd, offset: u64, bytes: &mut [u8]) -> Result<usize, FsError> {
         let _scope = self.enter("read");
         let ino = self.file(fd).ino;
+        self.cpu.charge(Unit::Read, 1);
         if !self.is_cached() {
             let len = self.fs.read_direct(ino, offset, bytes)?;
-            self.cpu.charge(Work::Copy(len));
+            self.cpu.copy(len);
             return Ok(len);
         }
         let size = self.load(ino)?;
@@ -109,7 +110,7 @@ impl Vfs {
     ) -> Result<(), FsError> {
         let (ino, index) = (request.ino, page_index(at));
         let requested = request.end - index;
-        self.cpu.charge(Work::PageLookup);
+        self.cpu.charge(Unit::Page, 1);
         if !self.cache.contains(ino, index) {
             let demand = Demand { cache: &self.cache, ino, index, requested };
             let file = self.files[fd.0].as_mut().expect("the file is open");
@@ -124,7 +125,7 @@ impl Vfs {
         let page = self.cache.get(ino, index).expect("just read");
         let from = byte_in_page(at);
         bytes.copy_from_slice(&page[from..from + bytes.len()]);
-        self.cpu.charge(Work::Copy(bytes.len()));
+        self.cpu.copy(bytes.len());
         self.cache.touch(ino, index);
         if self.file(fd).read_ahead.heeds_marks() && self.cache.take_mark(ino, index) {
             let demand = Demand { cache: &self.cache, ino, index, requested };
@@ -154,6 +155,7 @@ impl Vfs {
     /// it.
     fn page_in(&mut self, ino: Ino, index: u32, label: &'static str) -> Result<(), FsError> {
         let _scope = self.recorder.scope(label);
+        self.cpu.charge(Unit::PageFill, 1);
         if self.fs.read_run(&mut self.cache, ino, index)? {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
 use super::format::{Found, SummaryShape, TAGS_SIZE, Tags, emit_summary};
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::FsError;
 use crate::mtd::{MtdError, ReadQuality};
 
@@ -60,7 +60,7 @@ impl Yaffs2 {
         let mut oob = [0; TAGS_SIZE];
         let quality =
             self.mtd.read_with_oob(self.offset_of(chunk), data, &mut oob).map_err(FsError::from)?;
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         Ok((!matches!(quality, ReadQuality::Damaged(_)), Tags::parse(&oob)))
     }
 
@@ -68,13 +68,13 @@ impl Yaffs2 {
     pub(super) fn read_tags(&mut self, chunk: u32) -> Result<Found, FsError> {
         let mut oob = [0; TAGS_SIZE];
         self.mtd.read_oob(self.offset_of(chunk), &mut oob).map_err(FsError::from)?;
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         Ok(Tags::parse(&oob))
     }
 
     /// Program a chunk with its tags, which costs one program.
     pub(super) fn program(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<(), MtdError> {
-        self.cpu.charge(Work::Node);
+        self.cpu.charge(Unit::Node, 1);
         let (at, size) = (u64::from(self.offset_of(chunk)), data.len() as u64);
         let is_data = tags.chunk > 0 && tags.bytes > 0;
         match tags.chunk.checked_sub(1).filter(|_| is_data) {

@@ -6,7 +6,7 @@ use super::chunks::Reserve;
 use super::format::{Kind, Tags};
 use super::headers::Change;
 use crate::cache::PageCache;
-use crate::cpu::Work;
+use crate::cpu::Unit;
 use crate::filesystem::{
     CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes, byte_in_page, page_parts,
 };
@@ -76,7 +76,7 @@ impl Yaffs2 {
         }
         let entry = self.short_ops.touch(id, number).expect("it is there");
         target.copy_from_slice(&entry.data[place..place + target.len()]);
-        self.cpu.charge(Work::Copy(target.len()));
+        self.cpu.copy(target.len());
         Ok(true)
     }
 
@@ -165,7 +165,7 @@ impl Yaffs2 {
         for (at, part) in page_parts(offset, bytes) {
             let index = u32::try_from(at / u64::from(PAGE_SIZE)).map_err(|_| FsError::TooLong)?;
             let place = byte_in_page(at);
-            self.cpu.charge(Work::PageLookup);
+            self.cpu.charge(Unit::Page, 1);
             if !cache.contains(Ino(id), index) {
                 let mut page = Box::new([0; CACHE_PAGE_SIZE]);
                 self.read_file_page(id, index, &mut page)?;
@@ -248,7 +248,7 @@ impl Yaffs2 {
         entry.data[place..place + bytes.len()].copy_from_slice(bytes);
         entry.len = len;
         entry.is_dirty = true;
-        self.cpu.charge(Work::Copy(bytes.len()));
+        self.cpu.copy(bytes.len());
         Ok(())
     }
 

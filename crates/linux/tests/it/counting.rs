@@ -60,7 +60,10 @@ pub(crate) fn mount(size: u64, profile: ReadAheadProfile) -> (Vfs, Rc<RefCell<Lo
     let vfs = Vfs::mount(
         Box::new(fs),
         profile,
-        Cpu::new(clock, Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 }),
+        Cpu::new(
+            clock,
+            Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
+        ),
         recorder,
     );
     (vfs, log)

@@ -21,7 +21,10 @@ fn tmpfs(size_max: u64) -> Vfs {
     Vfs::mount(
         fs,
         C,
-        Cpu::new(clock, Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 }),
+        Cpu::new(
+            clock,
+            Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
+        ),
         recorder,
     )
 }

@@ -64,11 +64,16 @@ impl OpenFile {
     }
 
     pub(super) fn lock(&mut self, level: LockLevel) -> c_int {
+        self.shared.vfs.note_lock_calls(level.calls_to_take());
         let granted = self.shared.locks.borrow_mut().acquire(&self.name, self.holder, level);
         if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY }
     }
 
     pub(super) fn unlock(&mut self, level: LockLevel) {
+        let held = self.shared.locks.borrow().level(&self.name, self.holder);
+        if held > level {
+            self.shared.vfs.note_lock_calls(level.calls_to_release());
+        }
         self.shared.locks.borrow_mut().release(&self.name, self.holder, level);
     }
 

@@ -34,6 +34,7 @@ pub(super) unsafe extern "C" fn check_reserved_lock(
     // SAFETY: SQLite passes an open file and a place for the answer.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_CHECKRESERVEDLOCK, |open| {
+            open.shared.vfs.note_lock_calls(1);
             *out = c_int::from(open.shared.locks.borrow().is_reserved(&open.name));
             Ok(sqlite::SQLITE_OK)
         })
@@ -76,6 +77,7 @@ pub(super) unsafe extern "C" fn shm_lock(
     // SAFETY: SQLite passes an open file.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_SHMLOCK, |open| {
+            open.shared.vfs.note_lock_calls(1);
             let granted = open.shared.shm.borrow_mut().lock(&open.name, open.holder, slots, how);
             Ok(if granted { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY })
         })

@@ -72,6 +72,13 @@ impl<'c> Statement<'c> {
         self.connection.check(code).map(|()| code == sqlite::SQLITE_ROW)
     }
 
+    /// Number of columns of its result.
+    pub(crate) fn column_count(&self) -> u64 {
+        // SAFETY: the statement is not finalized.
+        let count = unsafe { sqlite::sqlite3_column_count(self.raw.as_ptr()) };
+        u64::try_from(count).expect("a number of columns is not negative")
+    }
+
     /// The number of instructions that SQLite's virtual machine executed since the last call of
     /// this function.
     pub(crate) fn take_vm_steps(&self) -> u64 {

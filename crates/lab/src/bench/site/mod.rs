@@ -9,6 +9,7 @@ use std::cell::RefMut;
 use std::rc::Rc;
 
 use flysch_chip::{EventKind, Recorder, Scope, Trace};
+use flysch_linux::cpu::Unit;
 use flysch_sqlite::Database;
 
 use crate::bench::error::RunError;
@@ -76,8 +77,8 @@ pub trait Site {
     /// Let time pass without work.
     fn sleep(&self, ns: u64);
 
-    /// Charge CPU time of the engine, in picoseconds. On a real CPU this does nothing.
-    fn charge_ps(&self, ps: u64);
+    /// Charge the CPU time of work of the program. On a real CPU this does nothing.
+    fn charge(&self, unit: Unit, number: u64);
 
     /// The recorder of scopes and marks.
     fn recorder(&self) -> &Recorder;

@@ -4,6 +4,7 @@ use std::cell::RefMut;
 use std::rc::Rc;
 
 use flysch_chip::{EventKind, Recorder, Trace};
+use flysch_linux::cpu::Unit;
 use flysch_nand::Geometry;
 use flysch_sqlite::Database;
 
@@ -116,8 +117,8 @@ impl Site for Simulated {
         self.machine.linux.borrow_mut().sleep(ns);
     }
 
-    fn charge_ps(&self, ps: u64) {
-        self.machine.cpu.charge_ps(ps);
+    fn charge(&self, unit: Unit, number: u64) {
+        self.machine.cpu.charge(unit, number);
     }
 
     fn recorder(&self) -> &Recorder {

@@ -1,6 +1,7 @@
 //! Finding leaves of the tree, and walking from one to the next.
 
 use super::znode::{Branch, Place, Znode, ZnodeId};
+use crate::cpu::Unit;
 use crate::ubifs::Ubifs;
 use crate::ubifs::fault::Fault;
 use crate::ubifs::format::IndexNode;
@@ -18,6 +19,7 @@ impl Ubifs {
     pub(in super::super) fn seek(&mut self, key: Key) -> Result<Position, Fault> {
         let mut id = self.root_znode()?;
         loop {
+            self.cpu.charge(Unit::UbifsLevel, 1);
             let znode = self.tnc.znode(id);
             let slot = znode.branches.partition_point(|branch| branch.key <= key).saturating_sub(1);
             if znode.level == 0 {

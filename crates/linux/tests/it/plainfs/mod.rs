@@ -23,7 +23,10 @@ const BLOCKS: u32 = 128;
 
 fn on(device: Box<dyn BlockDevice>, clock: &Clock, is_new: bool) -> Result<Vfs, PlainfsError> {
     let recorder = Recorder::new(clock.clone(), "test");
-    let cpu = Cpu::new(clock.clone(), Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 });
+    let cpu = Cpu::new(
+        clock.clone(),
+        Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
+    );
     let make = if is_new { Plainfs::format } else { Plainfs::mount };
     let fs = make(device, cpu.clone(), &recorder)?;
     Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))

@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn cpu(&self) -> Cpu {
-        let speed = Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500 };
+        let speed = Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() };
         Cpu::new(self.recorder.clock().clone(), speed)
     }
 
