@@ -72,7 +72,9 @@ pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
 /// How many values of bytes occur in `data`. Making their codes takes much of the time of deflate.
 pub(crate) fn symbols(data: &[u8]) -> u64 {
     let mut occurs = [false; 256];
-    data.iter().for_each(|&byte| occurs[usize::from(byte)] = true);
+    for &byte in data {
+        occurs[usize::from(byte)] = true;
+    }
     occurs.iter().map(|&occurs| u64::from(occurs)).sum()
 }
 

@@ -41,7 +41,9 @@ impl Content {
                 page[half..].fill(0);
             }),
             Self::Text => {
-                bytes.iter_mut().for_each(|byte| *byte = CHARACTERS[usize::from(*byte % 64)]);
+                for byte in &mut bytes {
+                    *byte = CHARACTERS[usize::from(*byte % 64)];
+                }
             }
         }
         bytes

@@ -81,6 +81,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
     pub fn new(clock: Clock, speed: Speed) -> Self {
         Self {
             clock,

@@ -112,19 +112,6 @@ impl Jffs2 {
         Ok(())
     }
 
-    /// Run what fell due during a long call. The loss of power is the only failure that the call
-    /// has to know.
-    pub(super) fn run_due_tasks(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
-        let now = self.recorder.clock().now_ns();
-        if self.background.next_ns().is_none_or(|due| due > now) {
-            return Ok(());
-        }
-        match self.run_tasks(cache) {
-            Err(FsError::PowerLost) => Err(FsError::PowerLost),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
     /// Note that the foreground has held the allocation lock from `since_ns` until this moment.
     pub(super) fn note_lock_held(&mut self, since_ns: u64) {
         self.background.lock_held_ns = since_ns..self.recorder.clock().now_ns();
@@ -162,10 +149,10 @@ impl Jffs2 {
         }
     }
 
-    /// Make one pass of the thread. It does not look again at what it was woken for: if the
-    /// foreground has meanwhile erased the block that waited, the pass moves a node instead
-    /// (`jffs2_garbage_collect_thread`).
     fn run_collector(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
+        if !self.collector_has_work() {
+            return Ok(());
+        }
         let _task = self.recorder.task("jffs2_gcd_mtd0");
         let _scope = self.recorder.scope("background_gc");
         match self.collect(cache) {

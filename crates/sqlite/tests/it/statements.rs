@@ -40,8 +40,13 @@ fn values_keep_their_types_and_work_is_counted() {
     let rows = database.query(sql).unwrap();
     assert_eq!(rows, [first.as_slice(), &[Value::Integer(1)], &[Value::Integer(2)]]);
     let work = database.execute(sql).unwrap();
-    let counted =
-        Work { vm_steps: work.vm_steps, statements: 2, sql_bytes: sql.len() as u64, rows: 3 };
+    let counted = Work {
+        vm_steps: work.vm_steps,
+        statements: 2,
+        sql_bytes: sql.len() as u64,
+        rows: 3,
+        columns: first.len() as u64 + 1,
+    };
     assert_eq!(work, counted);
     assert!(work.vm_steps > 10);
     assert_eq!(database.execute(sql), Ok(work), "the same text is the same work");
