@@ -52,6 +52,9 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     let parameter = u64::from(number(compressor));
     let stored = PACKED.recall(parameter, data, || Some(shrunk(codec, data).unwrap_or_default()));
     let stored = stored.filter(|stored| !stored.is_empty());
+    if codec == Codec::CryptoDeflate {
+        cpu.charge(Unit::DeflateSymbol, symbols(data));
+    }
     // A compressor that gains nothing has given about as many bytes as it took. Zstd has given none
     // then: it makes no codes for data that it sees not to shrink.
     let lost = if codec == Codec::Zstd { 0 } else { data.len() };
