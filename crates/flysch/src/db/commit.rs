@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, HAS_BESIDE, NUMBER_MAX, NvLog, PROGRAMS_MAX};
+use crate::log::{Body, HAS_NVRAM, NUMBER_MAX, NvLog, PROGRAMS_MAX};
 use crate::media::MediaError;
 use crate::record::Records;
 use crate::store::Store;
@@ -25,7 +25,7 @@ pub(super) struct Layers<'l, 'ram> {
     pub(super) records: &'l Records<'ram>,
     pub(super) store: &'l Store<'ram>,
     /// Whether commits go to an `NvRam`.
-    pub(super) has_beside: bool,
+    pub(super) has_nvram: bool,
 }
 
 impl<'l> Layers<'l, '_> {
@@ -44,7 +44,7 @@ impl<'l> Layers<'l, '_> {
         let len = rows.len() + self.store.emit_state(indexes);
         debug_assert!(len <= state.len(), "the state fits what is lent for it");
         Body {
-            flags: if self.has_beside { HAS_BESIDE } else { 0 },
+            flags: if self.has_nvram { HAS_NVRAM } else { 0 },
             commit,
             time,
             tail,
@@ -70,14 +70,14 @@ impl<N: Nand> Db<'_, '_, N> {
             "what was found is made certain before more is done"
         );
         self.forget_frame();
-        let has_beside = self.beside.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_beside };
+        let has_nvram = self.nvram.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         if let Some(doubt) = &self.doubt {
             doubt.settle(&mut self.log, &mut self.media, &body, self.frame)?;
         }
         self.doubt = None;
-        self.begin_beside_anew();
+        self.begin_nvram_anew();
         Ok(())
     }
 
@@ -134,11 +134,11 @@ impl<N: Nand> Db<'_, '_, N> {
         self.advance_rings()?;
         // A record in the NvRam lets no block go, so one in the log is needed.
         let is_log_due = self.is_log_due || self.compaction.gone.is_some();
-        if !is_log_due && self.commit_beside()? {
+        if !is_log_due && self.commit_to_nvram()? {
             self.is_lazy = false;
             return Ok(());
         }
-        self.forget_beside();
+        self.forget_nvram();
         let may_go = self.media.changes.room() > 0 && !self.media.has_given_up();
         let goes = self.compaction.gone.filter(|_| may_go);
         if let Some((space, number)) = goes {
@@ -147,12 +147,12 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.media.trim_spans();
         self.advance_firsts();
-        let has_beside = self.beside.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_beside };
+        let has_nvram = self.nvram.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         let spent = self.media.write - self.begun_at;
         self.log.commit(&mut self.media, &body, spent, self.frame)?;
-        self.begin_beside_anew();
+        self.begin_nvram_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
         debug_assert!(self.doubt.is_none(), "only a session that is certain lets blocks go");
         self.media.release();
@@ -169,12 +169,12 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Write a commit to the `NvRam`; false where it has to go to the log instead.
     #[inline(never)]
-    fn commit_beside(&mut self) -> Result<bool, DbError> {
-        let Some(beside) = &mut self.beside else { return Ok(false) };
-        let layers = Layers { records: &self.records, store: &self.store, has_beside: true };
+    fn commit_to_nvram(&mut self) -> Result<bool, DbError> {
+        let Some(nvram) = &mut self.nvram else { return Ok(false) };
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram: true };
         let body = layers.body(0, (self.commit, self.time), self.scratch);
         let logged = self.log.logged();
-        if !beside.commit(&mut self.media, &body, logged)? {
+        if !nvram.commit(&mut self.media, &body, logged)? {
             return Ok(false);
         }
         self.log.note_logged(body.tail.len());
@@ -182,16 +182,16 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Have the next record hold everything and go to the log: it cannot follow the `NvRam`'s.
-    fn forget_beside(&mut self) {
-        if self.beside.as_ref().is_some_and(NvLog::is_used) {
+    fn forget_nvram(&mut self) {
+        if self.nvram.as_ref().is_some_and(NvLog::is_used) {
             self.log.forget_tail();
         }
     }
 
     /// Empty the `NvRam`: the log has everything that it held.
-    pub(super) fn begin_beside_anew(&mut self) {
-        if let Some(beside) = &mut self.beside {
-            beside.begin_anew(self.commit, &self.media);
+    pub(super) fn begin_nvram_anew(&mut self) {
+        if let Some(nvram) = &mut self.nvram {
+            nvram.begin_anew(self.commit, &self.media);
         }
     }
 
@@ -235,9 +235,9 @@ impl<N: Nand> Db<'_, '_, N> {
         self.settle()?;
         self.check();
         debug_assert!(self.doubt.is_none(), "a close says nothing of what is not certain");
-        self.forget_beside();
-        let has_beside = self.beside.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_beside };
+        self.forget_nvram();
+        let has_nvram = self.nvram.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         self.log.close(&mut self.media, &body, self.frame)?;
         Ok(self.into_nand())

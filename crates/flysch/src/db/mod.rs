@@ -77,7 +77,7 @@ pub struct Db<'ram, 's, N> {
     media: Media<'ram, N>,
     log: Log,
     /// The `NvRam` that takes commits, if there is one.
-    beside: Option<NvLog<'ram>>,
+    nvram: Option<NvLog<'ram>>,
     /// What the mount found and could not be sure of; None once the first write made it certain.
     doubt: Option<Doubt>,
     records: Records<'ram>,

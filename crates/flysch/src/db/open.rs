@@ -73,7 +73,8 @@ impl<'ram> Parts<'ram> {
     ) -> Result<(StoreConfig, usize), ConfigError> {
         let fields = size_of::<Store<'static>>();
         let count = partition.count;
-        let plan = |ram| StoreConfig::plan_beside(ram + fields, plans, geometry, (count, rings));
+        let plan =
+            |ram| StoreConfig::plan_with_rings(ram + fields, plans, geometry, (count, rings));
         let rows = state_size(rings);
         let scratch_of = |config| SCRATCH_MIN.max(rows + Store::state_size_max(config));
         let least = match plan(0) {
@@ -139,13 +140,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        Self::create_beside(nand, None, schema, options, ram)
+        Self::create_with_nvram(nand, None, schema, options, ram)
     }
 
     /// Make an empty database whose commits go to byte-addressable memory first. Cost: as
     /// [`Db::create`].
     #[inline(never)]
-    pub fn create_beside(
+    pub fn create_with_nvram(
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
         schema: &'s Schema<'s>,
@@ -161,12 +162,12 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     #[inline(never)]
     fn format(&mut self, options: Options) -> Result<(), DbError> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
-        let has_beside = self.beside.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_beside };
+        let has_nvram = self.nvram.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
         let body = layers.body(0, (1, 0), self.scratch);
         let ids = (salt, options.identity(self.schema));
         self.log = log::format(&mut self.media, ids, &body, self.frame)?;
-        self.begin_beside_anew();
+        self.begin_nvram_anew();
         Ok(())
     }
 
@@ -185,7 +186,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             media: Media::new(nand, partition, table, schema.ring_count()),
             log: Log::NONE,
             doubt: None,
-            beside: nvram.map(NvLog::new),
+            nvram: nvram.map(NvLog::new),
             records: Records::new(tail, schema),
             schema,
             commit: 1,
@@ -223,14 +224,14 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        Self::open_beside(nand, None, schema, options, ram)
+        Self::open_with_nvram(nand, None, schema, options, ram)
     }
 
     /// Open a database whose commits went to byte-addressable memory first. Without that memory it
     /// is not opened, as commits may be in it alone: where it is lost, give an empty one. Cost: as
     /// [`Db::open`], and the memory is read.
     #[inline(never)]
-    pub fn open_beside(
+    pub fn open_with_nvram(
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
         schema: &'s Schema<'s>,
@@ -264,7 +265,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let tail = self.records.tail.memory();
         let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
         let identity = options.identity(self.schema);
-        let found = log::find(&mut self.media, identity, buffers, self.beside.as_mut())?;
+        let found = log::find(&mut self.media, identity, buffers, self.nvram.as_mut())?;
         let (is_clean, preface) = (found.doubt.is_clean, found.preface);
         self.log = found.log;
         self.doubt = Some(found.doubt);

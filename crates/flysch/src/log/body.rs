@@ -24,7 +24,7 @@ pub(crate) const CHECKPOINT: u8 = 1;
 /// Flag: the database was closed. Nothing but this record was being programmed when the power went.
 pub(crate) const STOPPED: u8 = 2;
 /// Flag: commits go to an `NvRam`, and the latest may be there alone.
-pub(crate) const HAS_BESIDE: u8 = 4;
+pub(crate) const HAS_NVRAM: u8 = 4;
 /// Flag: the record ends behind the tail. All that would follow is as in the record before.
 pub(super) const UNCHANGED: u8 = 8;
 /// Greatest number of a commit or a record. Greater ones are never written, so that there is room

@@ -5,7 +5,7 @@
 
 use flysch_nand::Nand;
 
-use super::body::{HAS_BESIDE, UNCHANGED};
+use super::body::{HAS_NVRAM, UNCHANGED};
 use super::moves::Moves;
 use super::root::{CELLS_MAX, LIST_MAX};
 use super::{CHAIN_MAX, CHANGES_AHEAD, CHECKPOINT, Log, Next, STOPPED};
@@ -14,7 +14,7 @@ use crate::media::{CHANGES_MAX, Media};
 const _: () = assert!(CHANGES_AHEAD * 2 <= CHANGES_MAX / 2, "an empty list of changes has room");
 const _: () = assert!(CELLS_MAX <= 0x0F, "a root has four bits for the number of root blocks");
 const _: () = assert!(
-    (CHECKPOINT | STOPPED | HAS_BESIDE | UNCHANGED).count_ones() == 4,
+    (CHECKPOINT | STOPPED | HAS_NVRAM | UNCHANGED).count_ones() == 4,
     "each flag has a bit of its own"
 );
 

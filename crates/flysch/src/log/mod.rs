@@ -27,7 +27,7 @@ mod sight;
 mod stream;
 mod table;
 
-pub(crate) use body::{Body, CHECKPOINT, HAS_BESIDE, NUMBER_MAX, STOPPED};
+pub(crate) use body::{Body, CHECKPOINT, HAS_NVRAM, NUMBER_MAX, STOPPED};
 pub use error::MountError;
 pub(crate) use format::format;
 pub(crate) use mount::{Buffers, Doubt, find};

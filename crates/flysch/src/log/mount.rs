@@ -12,7 +12,7 @@ use super::root::{self, CELLS_MAX, Front, List, Named, Seen};
 use super::sight::Sights;
 use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
 use super::table::{self, blocks_ahead};
-use super::{CHAIN_MAX, CHECKPOINT, HAS_BESIDE, Log, Next, NvLog, STOPPED, lost, name_of};
+use super::{CHAIN_MAX, CHECKPOINT, HAS_NVRAM, Log, Next, NvLog, STOPPED, lost, name_of};
 use crate::media::{Kind, Media, Sight};
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Buffers<'a> {
 }
 
 /// The `NvRam` that takes commits, if there is one.
-pub(crate) type Beside<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
+pub(crate) type Nvram<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
 /// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.
 #[inline(never)]
@@ -49,13 +49,13 @@ pub(crate) fn find<N: Nand>(
     media: &mut Media<'_, N>,
     schema: u32,
     Buffers { tail, frame, state }: Buffers<'_>,
-    mut beside: Beside<'_, '_>,
+    mut nvram: Nvram<'_, '_>,
 ) -> Result<Found, MountError> {
     media.draw_anew();
     let mut sights = Sights::look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
-        match find_among(media, &mut sights, schema, buffers, &mut beside) {
+        match find_among(media, &mut sights, schema, buffers, &mut nvram) {
             Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
                 if !sights.forget(u32::from(block)) {
                     return Err(MountError::Broken);
@@ -75,7 +75,7 @@ fn find_among<N: Nand>(
     sights: &mut Sights,
     schema: u32,
     Buffers { tail, frame, state }: Buffers<'_>,
-    beside: &mut Beside<'_, '_>,
+    nvram: &mut Nvram<'_, '_>,
 ) -> Result<Found, Halt> {
     let (newest, front) = newest_of(media, sights, frame)?;
     check(media, &front, schema)?;
@@ -106,7 +106,7 @@ fn find_among<N: Nand>(
         if let Some(record) = found.read_list(&list, state)? {
             // A root without a state was written in the midst of its log.
             found.log.moves.is_certain = found.front.has_state;
-            return found.done(record, beside.as_deref_mut(), state, *sights);
+            return found.done(record, nvram.as_deref_mut(), state, *sights);
         }
         // The list was named, but the power went before its first block was begun.
         if list.ordinal != found.log.list.ordinal {
@@ -116,7 +116,7 @@ fn find_among<N: Nand>(
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let record = found.read_root(state)?;
-    found.done(record, beside.as_deref_mut(), state, *sights)
+    found.done(record, nvram.as_deref_mut(), state, *sights)
 }
 
 /// The newest root, wherever it lies.
@@ -209,13 +209,13 @@ impl<N: Nand> Finding<'_, '_, N> {
     fn done(
         mut self,
         record: (Preface, usize),
-        beside: Beside<'_, '_>,
+        nvram: Nvram<'_, '_>,
         state: &mut [u8],
         sights: Sights,
     ) -> Result<Found, Halt> {
-        let (preface, state_len) = match beside {
-            Some(beside) => beside.replay(self.media, record, (self.tail, state))?,
-            None if record.0.flags & HAS_BESIDE != 0 => return Err(MountError::NoNvRam.into()),
+        let (preface, state_len) = match nvram {
+            Some(nvram) => nvram.replay(self.media, record, (self.tail, state))?,
+            None if record.0.flags & HAS_NVRAM != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
         let goes_on = self.log.has_next() || self.log.next.is_named;

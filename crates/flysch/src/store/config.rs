@@ -112,11 +112,11 @@ impl StoreConfig {
         geometry: &Geometry,
         block_count: u32,
     ) -> Result<Self, ConfigError> {
-        Self::plan_beside(ram, indexes, geometry, (block_count, 0))
+        Self::plan_with_rings(ram, indexes, geometry, (block_count, 0))
     }
 
     /// Choose parameters as [`StoreConfig::plan`] does, for a database with so many ring tables.
-    pub(crate) fn plan_beside(
+    pub(crate) fn plan_with_rings(
         ram: usize,
         indexes: &[IndexPlan],
         geometry: &Geometry,

@@ -24,7 +24,7 @@ struct Case {
     /// Rows that the hashes are made for: few, and many keys share one.
     capacity: u32,
     /// Bytes of memory beside the chip.
-    beside: usize,
+    nvram: usize,
 }
 
 const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
@@ -39,7 +39,7 @@ const CASES: [Case; 6] = [
         transaction_max: 8,
         ram: 7500,
         capacity: 100_000,
-        beside: 0,
+        nvram: 0,
     },
     Case {
         page_size: 512,
@@ -48,7 +48,7 @@ const CASES: [Case; 6] = [
         transaction_max: 12,
         ram: 7500,
         capacity: 2,
-        beside: 0,
+        nvram: 0,
     },
     Case {
         page_size: 2048,
@@ -57,7 +57,7 @@ const CASES: [Case; 6] = [
         transaction_max: 10,
         ram: 12_000,
         capacity: 16,
-        beside: 0,
+        nvram: 0,
     },
     Case {
         page_size: 1024,
@@ -66,7 +66,7 @@ const CASES: [Case; 6] = [
         transaction_max: 5,
         ram: 12_000,
         capacity: 1000,
-        beside: 0,
+        nvram: 0,
     },
     Case {
         page_size: 1024,
@@ -75,7 +75,7 @@ const CASES: [Case; 6] = [
         transaction_max: 120,
         ram: 10_000,
         capacity: 2,
-        beside: 0,
+        nvram: 0,
     },
     Case {
         page_size: 512,
@@ -84,7 +84,7 @@ const CASES: [Case; 6] = [
         transaction_max: 8,
         ram: 7500,
         capacity: 2,
-        beside: 3000,
+        nvram: 3000,
     },
 ];
 
@@ -110,8 +110,8 @@ fn history(case: &Case, seed: u64) -> Tally {
     let mut prng = Prng::new(seed);
     let mut nand = chip(case.page_size, case.block_count);
     let mut ram = vec![0; case.ram];
-    let mut memory = (case.beside > 0).then(|| Memory::new(case.beside, WriteRule::Overwrite));
-    Db::create_beside(&mut nand, beside(&mut memory), &SCHEMA, options(case), &mut ram).unwrap();
+    let mut memory = (case.nvram > 0).then(|| Memory::new(case.nvram, WriteRule::Overwrite));
+    Db::create_with_nvram(&mut nand, nvram(&mut memory), &SCHEMA, options(case), &mut ram).unwrap();
     let (mut kept, mut tally) = (Ledger::default(), Tally::default());
     for life in 0..24 {
         let story = format!("seed {seed}, life {life}, {case:?}");
@@ -148,7 +148,7 @@ fn history(case: &Case, seed: u64) -> Tally {
         }
         let mut ram = vec![0; case.ram];
         let opened =
-            Db::open_beside(&mut nand, beside(&mut memory), &SCHEMA, options(case), &mut ram);
+            Db::open_with_nvram(&mut nand, nvram(&mut memory), &SCHEMA, options(case), &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
         let found = Ledger::scanned(&mut db, Direction::Forward);
         let found = found.unwrap_or_else(|error| panic!("{error:?}: {story}"));
@@ -166,7 +166,7 @@ fn history(case: &Case, seed: u64) -> Tally {
 }
 
 /// The memory beside the chip, as an open takes it.
-fn beside(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
+fn nvram(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
     memory.as_mut().map(|memory| memory as &mut dyn NvRam)
 }
 
@@ -195,7 +195,7 @@ fn live(
     tally: &mut Tally,
 ) -> Result<bool, DbError> {
     let mut ram = vec![0; case.ram];
-    let opened = Db::open_beside(nand, beside(memory), &SCHEMA, options(case), &mut ram);
+    let opened = Db::open_with_nvram(nand, nvram(memory), &SCHEMA, options(case), &mut ram);
     let mut db = match opened {
         Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
         opened => opened?,

@@ -88,7 +88,7 @@ const RULES: [WriteRule; 2] = [WriteRule::Overwrite, WriteRule::ClearBits];
 
 fn create(image: &mut Image, memory: &mut Memory) {
     let mut ram = vec![0; RAM];
-    let made = Db::create_beside(image, Some(memory), &SCHEMA, OPTIONS, &mut ram);
+    let made = Db::create_with_nvram(image, Some(memory), &SCHEMA, OPTIONS, &mut ram);
     made.map(drop).unwrap();
 }
 
@@ -101,7 +101,7 @@ fn live(
     (kept, doubtful, next): (&mut Vec<i64>, &mut Vec<i64>, &mut i64),
 ) -> Result<(), DbError> {
     let mut ram = vec![0; RAM];
-    let mut db = Db::open_beside(image, Some(memory), &SCHEMA, OPTIONS, &mut ram)?;
+    let mut db = Db::open_with_nvram(image, Some(memory), &SCHEMA, OPTIONS, &mut ram)?;
     loop {
         let whim = prng.below(40);
         if whim == 0 {
@@ -146,7 +146,7 @@ fn history(rule: WriteRule, size: usize, seed: u64) {
         (image.cut_in, memory.cut_in) = (None, None);
         assert!(lived == Ok(()) || lived == Err(LOST), "{lived:?}: {story}");
         let mut ram = vec![0; RAM];
-        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
         let found = rows(&mut db, Direction::Forward).unwrap();
         let with: Vec<i64> = kept.iter().chain(&doubtful).copied().collect();
@@ -180,7 +180,7 @@ fn most_commits_program_nothing() {
         create(&mut image, &mut memory);
         let mut ram = vec![0; 16_384];
         let memory: &mut dyn NvRam = &mut memory;
-        let opened = Db::open_beside(&mut image, Some(memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(memory), &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap();
         for id in 0..1000 {
             insert(&mut db, &[id], 0, Durability::Durable).unwrap();
@@ -199,7 +199,7 @@ fn rows_that_come_and_go_are_never_refused() {
         let (mut image, mut memory) = (Image::blank(512, 40), Memory::new(size, rule));
         create(&mut image, &mut memory);
         let mut ram = vec![0; RAM];
-        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap();
         for id in 0..2500 {
             let inserted = insert(&mut db, &[id], 300, Durability::Durable);
@@ -220,7 +220,7 @@ fn a_database_is_not_opened_without_its_memory() {
     create(&mut image, &mut memory);
     for id in 0..40 {
         let mut ram = vec![0; RAM];
-        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
         insert(&mut opened.unwrap(), &[2 * id, 2 * id + 1], 0, Durability::Durable).unwrap();
         let mut ram = vec![0; RAM];
         let refused = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).map(drop);
@@ -228,7 +228,7 @@ fn a_database_is_not_opened_without_its_memory() {
     }
     let mut empty = Memory::new(4096, RULES[0]);
     let mut ram = vec![0; RAM];
-    let opened = Db::open_beside(&mut image, Some(&mut empty), &SCHEMA, OPTIONS, &mut ram);
+    let opened = Db::open_with_nvram(&mut image, Some(&mut empty), &SCHEMA, OPTIONS, &mut ram);
     let found = rows(&mut opened.unwrap(), Direction::Forward).unwrap();
     assert!(found == expected(&(0..78).collect::<Vec<_>>(), 0), "{} rows", found.len());
 }
@@ -241,14 +241,14 @@ fn a_memory_that_is_worn_out_gives_way_to_the_log() {
     for life in 0..3 {
         memory.worn = Some(700);
         let mut ram = vec![0; RAM];
-        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap();
         for id in life * 50..life * 50 + 50 {
             insert(&mut db, &[id], 0, Durability::Durable).unwrap();
         }
     }
     let mut ram = vec![0; RAM];
-    let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+    let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
     let found = rows(&mut opened.unwrap(), Direction::Forward).unwrap();
     assert!(found == expected(&(0..150).collect::<Vec<_>>(), 0), "{} rows", found.len());
 }
@@ -265,7 +265,7 @@ fn a_memory_that_lies_is_passed_over_or_refused() {
         let (mut image, mut memory) = (image.clone(), memory.clone());
         memory.bytes[at] ^= 0x20;
         let mut ram = vec![0; RAM];
-        match Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram) {
+        match Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram) {
             Ok(mut db) => {
                 let found = rows(&mut db, Direction::Forward).unwrap();
                 let is_prefix = expected(&kept, 60).len() >= found.len();
@@ -285,7 +285,7 @@ fn records_that_do_not_follow_the_log_are_passed_over() {
         create(&mut image, &mut memory);
         let mut copies = Vec::new();
         let mut ram = vec![0; RAM];
-        let opened = Db::open_beside(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let opened = Db::open_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
         let mut db = opened.unwrap();
         for id in 0..130 {
             insert(&mut db, &[id], 0, Durability::Durable).unwrap();
@@ -293,7 +293,8 @@ fn records_that_do_not_follow_the_log_are_passed_over() {
         }
         for (at, mut copy) in copies.into_iter().enumerate() {
             let mut ram = vec![0; RAM];
-            let opened = Db::open_beside(&mut copy, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+            let opened =
+                Db::open_with_nvram(&mut copy, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
             // Where records do follow, they may name pages that this chip never had.
             if let Err(DbError::Media(_)) = opened {
                 continue;

@@ -27,7 +27,7 @@ pub(super) enum Start {
 #[derive(Debug)]
 pub(super) struct EngineMemory {
     ram: Vec<u8>,
-    beside: Option<CommitMemory>,
+    nvram: Option<CommitMemory>,
     /// Memory for cells that the engine has read. Empty without a read cache.
     cache: Vec<u8>,
 }
@@ -45,7 +45,7 @@ impl EngineMemory {
             Engine::Sqlite | Engine::File => Vec::new(),
         };
         let cache = vec![0; scenario.build.layers.read_cache as usize];
-        Self { ram, beside: None, cache }
+        Self { ram, nvram: None, cache }
     }
 
     /// Create or open a database for at most `capacity` rows.
@@ -59,17 +59,17 @@ impl EngineMemory {
         let Scenario { stack, build, .. } = session.scenario;
         if stack.journals == Some(Journals::Nvram) {
             let memory = session.machine()?.pram.clone();
-            self.beside = Some(CommitMemory::new(memory, build.layers.nvram_size));
+            self.nvram = Some(CommitMemory::new(memory, build.layers.nvram_size));
         }
-        let beside = self.beside.as_mut().map(|beside| beside as &mut dyn NvRam);
+        let nvram = self.nvram.as_mut().map(|nvram| nvram as &mut dyn NvRam);
         let chip = Cache::new(chip_of(session)?, &mut self.cache);
         let options = options(session, capacity);
         let (made, doing) = match start {
             Start::Create => {
-                (Db::create_beside(chip, beside, schema, options, &mut self.ram), "making")
+                (Db::create_with_nvram(chip, nvram, schema, options, &mut self.ram), "making")
             }
             Start::Open => {
-                (Db::open_beside(chip, beside, schema, options, &mut self.ram), "opening")
+                (Db::open_with_nvram(chip, nvram, schema, options, &mut self.ram), "opening")
             }
         };
         made.map_err(engine_error(&format!("{doing} the database")))

@@ -96,10 +96,10 @@ struct Device {
 pub(super) fn live_through(history: &History) -> Tally {
     let world = World::draw(history.seed);
     let mut nand = world.chip();
-    let mut memory = world.beside.map(|(size, rule)| Memory::new(size, rule));
+    let mut memory = world.nvram.map(|(size, rule)| Memory::new(size, rule));
     let mut ram = vec![0; world.ram];
     let made =
-        Db::create_beside(&mut nand, beside(&mut memory), world.schema, world.options, &mut ram);
+        Db::create_with_nvram(&mut nand, nvram(&mut memory), world.schema, world.options, &mut ram);
     if made.map(drop) == Err(DbError::Full) {
         // Too few of the first blocks are good.
         return Tally::default();
@@ -117,7 +117,7 @@ pub(super) fn live_through(history: &History) -> Tally {
     device.tally
 }
 
-fn beside(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
+fn nvram(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
     memory.as_mut().map(|memory| memory as &mut dyn NvRam)
 }
 
@@ -152,7 +152,8 @@ impl Device {
         self.arm(life, &mut prng);
         let Self { world, nand, memory, states, past, tally } = self;
         let mut ram = vec![0; world.ram];
-        let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
+        let opened =
+            Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
@@ -171,7 +172,8 @@ impl Device {
     fn check(&mut self, life: &Life) {
         let Self { world, nand, memory, states, past, tally } = self;
         let mut ram = vec![0; world.ram];
-        let opened = Db::open_beside(nand, beside(memory), world.schema, world.options, &mut ram);
+        let opened =
+            Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
         let found = ask::which(&mut db, world, states).unwrap();

@@ -18,7 +18,7 @@ pub(super) struct World {
     pub(super) schema: &'static Schema<'static>,
     pub(super) ram: usize,
     /// Bytes of memory beside the chip, and how it is written.
-    pub(super) beside: Option<(usize, WriteRule)>,
+    pub(super) nvram: Option<(usize, WriteRule)>,
     pub(super) bad: Vec<u32>,
     /// Programs and erases that fail, of a million.
     pub(super) failures: u32,
@@ -52,7 +52,7 @@ impl World {
         let bad_rate = one(prng, &[0, 0, 20, 60]);
         let is_bad = |_: &u32| prng.below(1000) < bad_rate;
         let bad = (before..before + block_count).filter(is_bad).take(4).collect();
-        let beside = match prng.below(6) {
+        let nvram = match prng.below(6) {
             0 => Some((one(prng, &[1500, 4096]), WriteRule::Overwrite)),
             1 => Some((one(prng, &[4096, 8192]), WriteRule::ClearBits)),
             _ => None,
@@ -67,7 +67,7 @@ impl World {
             options,
             schema,
             ram: 0,
-            beside,
+            nvram,
             bad,
             failures: one(prng, &[0, 0, 0, 1000, 4000]),
             keys: one(prng, &[3, 30, 120, 120, 400]),
