@@ -9,7 +9,7 @@ pub(super) enum Content {
     Random,
     /// Random bytes in the first half of each 1 KiB, zeros in the second, as in pages of a database.
     Half,
-    /// Random characters of base64: a quarter can be saved, by the codes of the characters alone.
+    /// Random characters of base64. Their codes alone save a quarter.
     Text,
     Zeros,
 }
