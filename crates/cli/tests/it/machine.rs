@@ -37,6 +37,31 @@ fn flash_that_is_not_there_is_one_line() {
     check("trace", &["not provided: <FILE>"]);
 }
 
+/// Times that the guest measured.
+const TIMES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/calibration-6.1.json");
+
+#[test]
+fn prices_are_fitted_to_times_that_were_measured() {
+    let folder = TempDir::new().unwrap();
+    let complaint = complaint_of(folder.path(), "platform calibrate --on kernel:jffs2 --times");
+    assert!(complaint.contains("--mtd"), "{complaint}");
+    let fit = format!("platform calibrate --from {TIMES}");
+    let files = "--out prices.toml --rows rows.csv --save-times times.json";
+    output_of(folder.path(), &format!("{fit} {files}"));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("times.json"), fs::read_to_string(TIMES).unwrap());
+    assert!(read("prices.toml").contains("kernel = \"Linux 6.1"));
+    let rows = read("rows.csv");
+    let errors = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap());
+    let mut errors: Vec<f64> = errors.map(|error| error.parse::<f64>().unwrap().abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    assert!(errors.len() > 300 && errors[errors.len() / 2] < 0.1, "{}", errors[errors.len() / 2]);
+    let prices: serde_json::Value =
+        serde_json::from_str(&output_of(folder.path(), &format!("{fit} --json"))).unwrap();
+    assert!(prices["prices"].as_array().is_some_and(|prices| prices.len() > 40));
+}
+
 /// What becomes of an option of `bench` on targets of the kernel.
 #[derive(Clone, Copy)]
 enum Becomes {

@@ -7,9 +7,9 @@ use flysch_chip::Prng;
 pub(super) enum Content {
     /// Random bytes, which no compressor shrinks.
     Random,
-    /// Random bytes in the first half of each 1 KiB, zeros in the second, as in pages of a database.
+    /// Random bytes in the first half of each 1 KiB and zeros in the second, as in database pages.
     Half,
-    /// Random characters of base64: a quarter can be saved, by the codes of the characters alone.
+    /// Random characters of base64. Their codes alone save a quarter.
     Text,
     Zeros,
 }
