@@ -48,8 +48,8 @@ pub(crate) struct Parameters {
     /// of requests if greater]
     #[arg(long, value_name = "N")]
     fill: Option<Numbers>,
-    /// Let the kernel's timers run while files are prepared, on or off. Off makes counts independent
-    /// of the platform's speed [default: off; insert, select, join, update, commit: on]
+    /// Let the kernel's timers run while files are prepared, on or off. Off makes counts
+    /// independent of the platform's speed [default: off; insert, select, join, update, commit: on]
     #[arg(long, value_name = "on|off", value_delimiter = ',', value_parser = on_or_off())]
     free_timers: Vec<bool>,
     #[command(flatten)]

@@ -13,7 +13,8 @@ use flysch_nand::Nand;
 use super::root::{self, FRONT_SIZE, Front, LIST_MAX, Seen};
 use super::sight::Sights;
 use super::table::pages_ahead;
-use super::{Log, choose_list, name_of};
+use super::list::choose_list;
+use super::{Log, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight, Wear};
 
 /// Greatest number of bytes of a root's checkpoint without its front, the tail and the block table.

@@ -17,6 +17,7 @@ mod body;
 mod check;
 mod error;
 mod format;
+mod list;
 mod lost;
 mod mount;
 mod moves;
@@ -30,13 +31,15 @@ mod table;
 pub(crate) use body::{Body, CHECKPOINT, HAS_NVRAM, NUMBER_MAX, STOPPED};
 pub use error::MountError;
 pub(crate) use format::format;
+pub(crate) use list::list_len;
 pub(crate) use mount::{Buffers, Doubt, find};
 pub(crate) use nvram::NvLog;
 
 use flysch_nand::Nand;
 
+use self::list::{choose_list, release};
 use self::moves::Moves;
-use self::root::{Cells, Front, LIST_MAX, List, Seen};
+use self::root::{Cells, Front, List, Seen};
 use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
 use crate::media::{Kind, Media, MediaError, Name, Use, Wear};
@@ -126,15 +129,6 @@ fn pages_of<N: Nand>(media: &mut Media<'_, N>, body: &Body<'_>) -> u32 {
 /// The name of a log block.
 const fn name_of(ordinal: u32) -> Name {
     Name { used: Use::Log, life: ordinal }
-}
-
-/// Number of log blocks in a list, by the size of the device, so that root blocks do not wear out
-/// before the others.
-///
-/// A root block takes some 60 names; with `n` root blocks each is erased once in `60 n` lists, and
-/// the mean block once in `blocks` log blocks.
-pub(crate) fn list_len(blocks: u32) -> u8 {
-    (blocks / 128).clamp(1, LIST_MAX as u32) as u8
 }
 
 impl Log {
@@ -613,31 +607,5 @@ impl Log {
             has_state,
             ahead: self.ahead,
         }
-    }
-}
-
-/// Choose free blocks for a list. They are not erased yet.
-fn choose_list<N: Nand>(
-    media: &mut Media<'_, N>,
-    ordinal: u32,
-    wanted: Wear,
-) -> Result<List, MediaError> {
-    let count = list_len(media.partition().count);
-    let mut list = List { ordinal, ..List::NONE };
-    while list.len < count {
-        match media.choose(wanted) {
-            Ok(block) => list.blocks[usize::from(list.len)] = block as u16,
-            Err(MediaError::Full) if list.len > 0 => break,
-            Err(error) => return Err(error),
-        }
-        list.len += 1;
-    }
-    Ok(list)
-}
-
-/// Free the blocks of a list.
-fn release<N: Nand>(media: &mut Media<'_, N>, list: &List) {
-    for &block in list.as_slice() {
-        media.release_log(u32::from(block));
     }
 }

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::draw::Line;
 
-/// For counts of pages below this number, the error is relative to this number instead of the count.
+/// For counts of pages below this number, the error is relative to this number and not to the
+/// count.
 pub const FEW_PAGES: f64 = 20.0;
 /// For counts of erases below this number, the error is relative to this number.
 pub const FEW_ERASES: f64 = 10.0;

@@ -25,7 +25,8 @@ pub const READ_AHEAD_MAX: f64 = 0.05;
 /// The bands of what users run.
 pub const WORKLOADS: Bands =
     Bands { program_median: 0.0005, read_median: 0.005, program_95: 0.03, read_95: 0.05 };
-/// Largest allowed 95th percentile of the errors of erases: 10 %, and one erase where there are few.
+/// Largest allowed 95th percentile of the errors of erases: 10 %, and one erase where there are
+/// few.
 pub const ERASES_95: f64 = 0.10;
 /// How far a single cell of what users run may be off: a share, or some operations.
 const WORST: f64 = 0.15;

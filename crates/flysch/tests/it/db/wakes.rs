@@ -189,8 +189,8 @@ fn mounts_read_little() {
 }
 
 /// Lives of one commit that pay little ahead: each leaves a void span in its block, and its mount
-/// forgets the victim of compaction. On 1,024 blocks rows were refused after some thousands of them,
-/// with 992 blocks free.
+/// forgets the victim of compaction. On 1,024 blocks rows were refused after some thousands of
+/// them, with 992 blocks free.
 #[test]
 fn short_lives_that_pay_little_ahead_are_never_refused() {
     let mut device = Device::new((&COUNTERS, count), (2048, 64, 1024), (20_000, 100));
