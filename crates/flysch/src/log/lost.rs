@@ -10,10 +10,10 @@
 
 use flysch_nand::Nand;
 
+use super::list::choose_list;
 use super::root::{self, FRONT_SIZE, Front, LIST_MAX, Seen};
 use super::sight::Sights;
 use super::table::pages_ahead;
-use super::list::choose_list;
 use super::{Log, name_of};
 use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight, Wear};
 
