@@ -126,6 +126,7 @@ impl Jffs2 {
 
     /// Let an inode leave memory. If it has no name left, all its nodes become obsolete.
     pub(super) fn evict_inode(&mut self, ino: u32) {
+        self.loaded_to_collect.remove(&ino);
         let Some(cache) = self.inodes.get_mut(&ino) else { return };
         let links = cache.links;
         if cache.unload().is_none() || links > 0 {

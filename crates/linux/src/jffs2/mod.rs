@@ -45,7 +45,7 @@ mod scan;
 mod summary;
 mod wbuf;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blocks::Blocks;
 use flysch_chip::{Prng, Recorder};
@@ -78,6 +78,8 @@ pub struct Jffs2 {
     wbuf: WriteBuffer,
     summary: summary::Collector,
     inodes: BTreeMap<u32, InodeCache>,
+    /// Inodes that the collector brought into memory, and nobody else has asked for.
+    loaded_to_collect: BTreeSet<u32>,
     ino_max: u32,
     background: background::Tasks,
     /// All inodes with lower numbers were checked by the collector after the mount.
@@ -143,6 +145,7 @@ impl FileSystem for Jffs2 {
 
     fn load(&mut self, ino: Ino) -> Result<u64, FsError> {
         self.load_inode(ino.0)?;
+        self.loaded_to_collect.remove(&ino.0);
         Ok(u64::from(self.inode(ino.0).size))
     }
 
@@ -194,6 +197,12 @@ impl FileSystem for Jffs2 {
     fn sync(&mut self, _: &mut PageCache) -> Result<(), FsError> {
         self.disarm_flush_timer();
         self.flush_wbuf()
+    }
+
+    fn shrink(&mut self) {
+        for ino in std::mem::take(&mut self.loaded_to_collect) {
+            self.evict_inode(ino);
+        }
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -1,17 +1,19 @@
 //! Moving one valid node out of a block: it is copied, merged with its page, or dropped.
 
-use super::Jffs2;
 use super::append::Writer;
 use super::blocks::is_dirty;
 use super::format::{Dirent, INODE_SIZE, InodeNode, NodeType, crc32, parse_header};
 use super::fragments::Fragment;
 use super::nodes::{NodeId, NodeState};
 use super::reserve::Need;
+use super::{Jffs2, ROOT};
 use crate::cache::PageCache;
 use crate::filesystem::{FsError, Ino, PAGE_SIZE};
 
 impl Jffs2 {
-    /// Move a node to another block, so that its own block can become dead.
+    /// Move a node to another block, so that its own block can become dead. An inode that had to be
+    /// loaded for it stays in memory, as one that nobody uses does until caches are dropped
+    /// (`jffs2_gc_release_inode`).
     pub(super) fn move_node(&mut self, cache: &mut PageCache, id: NodeId) -> Result<(), FsError> {
         let node = *self.nodes.node(id);
         let Some(ino) = node.ino else {
@@ -24,15 +26,15 @@ impl Jffs2 {
         if !in_memory && node.state == NodeState::Pristine && self.copy_whole(ino, id)?.is_some() {
             return Ok(());
         }
+        if !in_memory && ino != ROOT {
+            self.loaded_to_collect.insert(ino);
+        }
         let moved = self.load_inode(ino).and_then(|()| match self.nodes.node(id).state {
             NodeState::Obsolete => Ok(()),
             _ => self.move_loaded(cache, ino, id),
         });
         if let Err(error) = moved {
             self.move_damaged(ino, id, error)?;
-        }
-        if !in_memory && self.inodes[&ino].links > 0 {
-            self.cache_of(ino).unload();
         }
         Ok(())
     }

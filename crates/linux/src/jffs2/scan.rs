@@ -94,6 +94,7 @@ impl Jffs2 {
             inodes: BTreeMap::from([(ROOT, InodeCache { links: 1, ..InodeCache::default() })]),
             ino_max: ROOT,
             background: background::Tasks::default(),
+            loaded_to_collect: BTreeSet::new(),
             unchecked_from: 0,
             prng: Prng::new(options.seed),
             recorder: recorder.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch_chip::{Chip, Clock, EventKind, Part, Prng};
+use flysch_chip::{Chip, Clock, Event, EventKind, Part, Prng};
 use flysch_linux::jffs2::{Compressor, MountError, Options};
 use flysch_linux::mtd::EccMode;
 use flysch_linux::vfs::Vfs;
@@ -178,5 +178,42 @@ fn an_erased_partition_is_empty_and_a_foreign_one_is_left_alone() {
         chip.program(PageAddr(page), 0, &bytes, &[]).unwrap();
         let bench = Bench::of_chip(&chip);
         assert_eq!(bench.mount().err(), Some(MountError::NoFileSystem), "page {page}");
+    }
+}
+
+/// The collector needs the inode of a file whose pages have several nodes. It loads the inode once.
+/// From then on the inode stays in memory, until caches are dropped.
+#[test]
+fn an_inode_is_loaded_once_for_the_collector() {
+    const NODES: u64 = 120;
+    let part = small_part(8, 24);
+    let mut bench = Bench::new(Arc::clone(&part));
+    bench.options = Options { compressors: Vec::new(), ..bench.options };
+    bench.format().unwrap();
+    let mut vfs = bench.mount().unwrap();
+    let append = |vfs: &mut Vfs, name: &str, at: u64| {
+        let fd = vfs.open(name, true).unwrap();
+        vfs.write(fd, at, &random(1000)).unwrap();
+        vfs.fsync(fd).unwrap();
+        vfs.close(fd).unwrap();
+    };
+    for node in 0..NODES {
+        append(&mut vfs, "old", node * 1000);
+    }
+    let mut loads = || {
+        vfs.drop_caches().unwrap();
+        bench.recorder.reset();
+        for round in 0..600 {
+            append(&mut vfs, "new", round % 20 * 1000);
+        }
+        let trace = bench.recorder.take(part.geometry);
+        let is_load = |event: &&Event| {
+            event.kind == EventKind::Read && trace.causes.path(event.cause).contains("read_inode")
+        };
+        trace.events.iter().filter(is_load).count() as u64
+    };
+    for _ in 0..2 {
+        let reads = loads();
+        assert!((1..2 * NODES).contains(&reads), "{reads} reads for {NODES} nodes");
     }
 }
