@@ -4,6 +4,7 @@
 //! error, so that the standard output ends with cargo's own summary.
 
 use crate::{Outcome, book, examples, packages, plant, results, shell, size, smoke, vm};
+use std::process::Command;
 use std::time::Instant;
 
 struct Stage {
@@ -73,13 +74,18 @@ fn build() -> Outcome {
     shell::release_binary().map(drop)
 }
 
-/// Run the examples of the lab as a library, and that of the engine.
+/// Run the examples of the lab as a library, and that of the engine. They are built together with
+/// the whole workspace, as the tests are: an example alone would have its packages built anew, with
+/// other features.
 fn example() -> Outcome {
-    for name in ["compare_two", "own_workload", "own_index", "own_filesystem"] {
-        let arguments = ["run", "--release", "--package", "flysch-lab", "--example", name];
-        shell::run(&mut shell::cargo(&arguments))?;
+    shell::run(&mut shell::cargo(&["build", "--workspace", "--examples"]))?;
+    let this = std::env::current_exe()?;
+    let folder = this.with_file_name("examples");
+    for name in ["compare_two", "own_workload", "own_index", "own_filesystem", "logger"] {
+        let mut example = Command::new(folder.join(name));
+        shell::run(example.current_dir(shell::root()))?;
     }
-    shell::run(&mut shell::cargo(&["run", "--package", "flysch", "--example", "logger"]))
+    Ok(())
 }
 
 fn test() -> Outcome {
