@@ -52,6 +52,8 @@ pub struct Counts {
     pub block_erases: f64,
     /// Page reads of opening the database, before the measured interval.
     pub page_reads_at_open: Option<f64>,
+    /// Time of the measured interval, milliseconds.
+    pub time_ms: Option<f64>,
     /// Median response time of the requests, microseconds.
     pub median_us: Option<f64>,
     /// 99th percentile of their response times, microseconds.
@@ -78,6 +80,7 @@ impl Counts {
             page_programs: combine(self.page_programs, other.page_programs),
             block_erases: combine(self.block_erases, other.block_erases),
             page_reads_at_open: both(self.page_reads_at_open, other.page_reads_at_open),
+            time_ms: both(self.time_ms, other.time_ms),
             median_us: both(self.median_us, other.median_us),
             percentile_99_us: both(self.percentile_99_us, other.percentile_99_us),
             stopped_at: both(self.stopped_at, other.stopped_at),
@@ -141,7 +144,8 @@ pub struct Cell {
     pub program_error: f64,
     /// Error of block erases, relative to the kernel's count.
     pub erase_error: f64,
-    /// Errors of the median response time and of the 99th percentile.
+    /// Errors of the interval's time, of the median response time and of the 99th percentile.
+    pub time_error: Option<f64>,
     pub median_error: Option<f64>,
     pub percentile_99_error: Option<f64>,
     /// Whether the ranges of the seeds meet, for reads, programs and erases.
@@ -153,7 +157,7 @@ impl Cell {
     pub fn new(key: Key, kernel: &Sample, flysch: &Sample) -> Self {
         let (real, ours) = (kernel.mean, flysch.mean);
         let of_time = |kernel: Option<f64>, flysch: Option<f64>| {
-            let kernel = kernel.filter(|&us| us > 0.0)?;
+            let kernel = kernel.filter(|&time| time > 0.0)?;
             Some((flysch? - kernel) / kernel)
         };
         let counts: [fn(&Counts) -> f64; 3] =
@@ -169,6 +173,7 @@ impl Cell {
             read_error: error(real.page_reads, ours.page_reads, FEW_PAGES),
             program_error: error(real.page_programs, ours.page_programs, FEW_PAGES),
             erase_error: error(real.block_erases, ours.block_erases, FEW_ERASES),
+            time_error: of_time(real.time_ms, ours.time_ms),
             median_error: of_time(real.median_us, ours.median_us),
             percentile_99_error: of_time(real.percentile_99_us, ours.percentile_99_us),
             meets: counts.into_iter().all(|count| kernel.overlaps(flysch, count)),
@@ -210,6 +215,7 @@ pub fn of_run(run: &Run) -> (Key, Counts) {
         page_programs: run.operations.page_programs as f64,
         block_erases: run.operations.block_erases as f64,
         page_reads_at_open: Some(run.page_reads_at_open as f64),
+        time_ms: Some(run.time_ns as f64 / 1e6),
         median_us: Some(run.latency_ns.p50 as f64 / 1e3),
         percentile_99_us: Some(run.latency_ns.p99 as f64 / 1e3),
         stopped_at: None,
@@ -242,6 +248,7 @@ pub fn of_json(run: &Value) -> Option<(Key, Counts)> {
         page_programs: number("page_programs")?,
         block_erases: number("block_erases")?,
         page_reads_at_open: number("page_reads_at_open"),
+        time_ms: number("time_ns").map(|ns| ns / 1e6),
         median_us: time_us("p50"),
         percentile_99_us: time_us("p99"),
         stopped_at: None,

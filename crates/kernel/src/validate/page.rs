@@ -46,9 +46,10 @@ fn spread(compared: &Compared) -> String {
         [median, percentile_95, max].map(|share| format!("{:.2} %", share * 100.0))
     };
     let row = |it: Spreads| {
-        let Spreads { cells, number, programs, reads, erases, medians, percentiles_99 } = it;
-        let shares = [programs, reads, erases, medians, percentiles_99].map(percent).concat();
-        [cells, number.to_string()].into_iter().chain(shares).collect()
+        let Spreads { cells, number, programs, reads, erases, times, .. } = it;
+        let shares = [programs, reads, erases, times].map(percent).concat();
+        let bias = format!("{:+.2} %", it.time_bias * 100.0);
+        [cells, number.to_string()].into_iter().chain(shares).chain([bias]).collect()
     };
     let head = [
         "cells",
@@ -62,12 +63,10 @@ fn spread(compared: &Compared) -> String {
         "erases: median",
         "95th percentile",
         "worst",
-        "median request: median",
+        "times: median",
         "95th percentile",
         "worst",
-        "99th percentile of requests: median",
-        "95th percentile",
-        "worst",
+        "mean with sign",
     ];
     Table {
         caption: "Errors without sign".to_owned(),

@@ -40,6 +40,8 @@ struct Row {
     block_erases: f64,
     #[serde(default, deserialize_with = "known", rename = "kernel.page_reads_at_open")]
     page_reads_at_open: Option<f64>,
+    #[serde(default, deserialize_with = "known", rename = "kernel.time_ms")]
+    time_ms: Option<f64>,
     #[serde(default, deserialize_with = "known", rename = "kernel.median_us")]
     median_us: Option<f64>,
     #[serde(default, deserialize_with = "known", rename = "kernel.percentile_99_us")]
@@ -76,6 +78,7 @@ impl From<Row> for (Key, Sample) {
             page_programs: row.page_programs,
             block_erases: row.block_erases,
             page_reads_at_open: row.page_reads_at_open,
+            time_ms: row.time_ms,
             median_us: row.median_us,
             percentile_99_us: row.percentile_99_us,
             stopped_at: row.stopped_at,

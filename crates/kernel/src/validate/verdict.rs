@@ -68,6 +68,10 @@ pub struct Spreads {
     pub reads: Spread,
     /// Errors of block erases.
     pub erases: Spread,
+    /// Errors of the time of the measured interval. Zero where no times were recorded.
+    pub times: Spread,
+    /// Mean error of that time with its sign: what all cells have in common.
+    pub time_bias: f64,
     /// Errors of the median response time of a request. Zero where no times were recorded.
     pub medians: Spread,
     /// Errors of the 99th percentile of the response times.
@@ -88,10 +92,18 @@ impl Spreads {
             programs: of(|cell| cell.program_error),
             reads: of(|cell| cell.read_error),
             erases: of(|cell| cell.erase_error),
+            times: times(|cell| cell.time_error),
+            time_bias: mean(cells.iter().filter_map(|cell| cell.time_error)),
             medians: times(|cell| cell.median_error),
             percentiles_99: times(|cell| cell.percentile_99_error),
         }
     }
+}
+
+/// The mean. 0 of nothing.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (number, sum) = values.fold((0.0, 0.0), |(number, sum), it| (number + 1.0, sum + it));
+    if number > 0.0 { sum / number } else { 0.0 }
 }
 
 /// The distributions for each file system and workload of a group, then for the whole group. A

@@ -29,7 +29,7 @@ use crate::output::{self, Format};
 use crate::progress::{carry_out, tell};
 
 /// The columns of the table and of CSV.
-const COLUMNS: [&str; 39] = [
+const COLUMNS: [&str; 42] = [
     "fs",
     "workload",
     "record_size",
@@ -48,6 +48,9 @@ const COLUMNS: [&str; 39] = [
     "erase_error",
     "kernel.page_reads_at_open",
     "flysch.page_reads_at_open",
+    "kernel.time_ms",
+    "flysch.time_ms",
+    "time_error",
     "kernel.median_us",
     "flysch.median_us",
     "median_error",
@@ -71,7 +74,7 @@ const COLUMNS: [&str; 39] = [
     "flysch_most.block_erases",
 ];
 /// The columns of the summary.
-const SUMMARY: [&str; 17] = [
+const SUMMARY: [&str; 21] = [
     "cells",
     "number",
     "programs.median",
@@ -83,6 +86,10 @@ const SUMMARY: [&str; 17] = [
     "erases.median",
     "erases.percentile_95",
     "erases.max",
+    "times.median",
+    "times.percentile_95",
+    "times.max",
+    "time_bias",
     "medians.median",
     "medians.percentile_95",
     "medians.max",
