@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use flysch_kernel::site::Target;
 use flysch_kernel::site::bench::{Conditions, open};
 use flysch_lab::calibrate::{self, CASES, Time};
-use flysch_lab::machine::platform::Platform;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::parameters::platform;
 use crate::progress::tell;
 
 /// Arguments of `flysch platform calibrate`.
@@ -141,8 +140,4 @@ impl CalibrateOutput {
             None => output::print(text.as_bytes()),
         }
     }
-}
-
-fn platform(name: &str) -> Result<Arc<Platform>, Failure> {
-    Platform::named(name).map(Arc::new).map_err(|error| Failure::of(&error))
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::calibrate::Calibrate;
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::parameters;
 use crate::part::New;
 
 /// Arguments of `flysch platform`.
@@ -113,7 +114,7 @@ fn list(format: Format) -> Result<Vec<u8>, Failure> {
 }
 
 fn calibrate(name: &str, format: Format) -> Result<Vec<u8>, Failure> {
-    let platform = Arc::new(Platform::named(name).map_err(|error| Failure::of(&error))?);
+    let platform = parameters::platform(name)?;
     let grid = Grid::new(Micro::Select, Stack::JFFS2, Arc::clone(&platform));
     let build = grid.scenarios().swap_remove(0).build;
     let measured = levels(&build).map_err(|error| Failure::of(&error))?;

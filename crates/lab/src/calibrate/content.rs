@@ -11,28 +11,33 @@ pub(super) enum Content {
     Half,
     /// Random characters of base64. Their codes alone save a quarter.
     Text,
+    /// Words of a small vocabulary, in which compressors find many short matches.
+    Words,
     Zeros,
 }
 
 impl Content {
-    pub(super) const ALL: [Self; 4] = [Self::Random, Self::Half, Self::Text, Self::Zeros];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Random, Self::Half, Self::Text, Self::Words, Self::Zeros];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
             Self::Half => "half",
             Self::Text => "text",
+            Self::Words => "words",
             Self::Zeros => "zeros",
         }
     }
 
-    /// `len` bytes of this kind.
+    /// `len` bytes of this kind. Other seeds give other bytes, but for zeros.
     pub(super) fn bytes(self, len: usize, seed: u64) -> Vec<u8> {
         const CHARACTERS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let mut bytes = vec![0; len];
+        let mut prng = Prng::new(seed);
         if self != Self::Zeros {
-            Prng::new(seed).fill(&mut bytes);
+            prng.fill(&mut bytes);
         }
         match self {
             Self::Random | Self::Zeros => {}
@@ -45,7 +50,30 @@ impl Content {
                     *byte = CHARACTERS[usize::from(*byte % 64)];
                 }
             }
+            Self::Words => {
+                let words = vocabulary();
+                let drawn = std::iter::repeat_with(|| &words[draw(&mut prng, words.len())]);
+                bytes.iter_mut().zip(drawn.flatten()).for_each(|(byte, &letter)| *byte = letter);
+            }
         }
         bytes
     }
+}
+
+/// Words of 3 to 9 letters with a space behind each, always the same ones.
+fn vocabulary() -> Vec<Vec<u8>> {
+    const WORDS: usize = 200;
+    const LETTERS: &[u8; 26] = b"abcdefghijklmnopqrstuvwxyz";
+    let mut prng = Prng::new(0);
+    let mut word = || {
+        let len = 3 + draw(&mut prng, 7);
+        let letters = std::iter::repeat_with(|| LETTERS[draw(&mut prng, LETTERS.len())]).take(len);
+        letters.chain([b' ']).collect()
+    };
+    (0..WORDS).map(|_| word()).collect()
+}
+
+/// A random place in a list of this length.
+fn draw(prng: &mut Prng, len: usize) -> usize {
+    usize::try_from(prng.below(len as u64)).expect("below a length")
 }

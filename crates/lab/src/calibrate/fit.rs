@@ -1,8 +1,12 @@
 //! The fit: prices with which the counted work takes the measured times.
 //!
 //! The unknown prices are not negative. They minimise the sum of the squares of the relative errors
-//! of all times. A price that the measurements hardly determine stays near the one before, by a
+//! of all times. A price that the measurements hardly determine stays near the guessed one, by a
 //! small penalty for moving away from it.
+//!
+//! Background work, such as an erase, falls into one measurement on the kernel and into another on
+//! the simulator. So an error beyond [`BOUND`] counts by its size and not by its square, as Huber
+//! proposed (1964). The fit is repeated with the weights that follow from the one before.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +16,14 @@ use strum::VariantArray;
 
 use super::{Counted, Time};
 use crate::machine::platform::Platform;
+use crate::machine::prices;
 
-/// Weight of the penalty for moving a price, beside the errors that moving it makes.
-const PENALTY: f64 = 1e-6;
+/// Weight of the penalty for moving a price from the guess, beside the errors that moving it makes.
+const PENALTY: f64 = 1e-3;
+/// Relative error up to which a measurement has its full weight.
+const BOUND: f64 = 0.1;
+/// How often the weights are found anew.
+const REPEATS: u32 = 20;
 /// Rounds over all prices. They end earlier if nothing moves any more.
 const ROUNDS: u32 = 200_000;
 /// How many measurements are named as the source of a price.
@@ -68,6 +77,20 @@ struct Equation<'a> {
     waited_ns: f64,
 }
 
+impl Equation<'_> {
+    /// Time by these prices, nanoseconds.
+    fn fitted_ns(&self, prices: &[f64]) -> f64 {
+        let work: f64 = self.counts.iter().zip(prices).map(|(count, price)| count * price).sum();
+        work + self.waited_ns
+    }
+
+    /// Error of that time, relative to the measured one.
+    #[expect(clippy::cast_precision_loss, reason = "times far below 2^52")]
+    fn error(&self, prices: &[f64]) -> f64 {
+        self.fitted_ns(prices) / self.time.ns as f64 - 1.0
+    }
+}
+
 /// Fit all prices to measured times. `counted` has the same measurements on the simulator.
 #[expect(clippy::cast_precision_loss, reason = "counts and times far below 2^52")]
 pub fn fit(times: &[Time], counted: &[Counted], platform: &Platform) -> Fit {
@@ -82,8 +105,7 @@ pub fn fit(times: &[Time], counted: &[Counted], platform: &Platform) -> Fit {
             Some(Equation { time, counts, waited_ns: it.waited_ns as f64 })
         })
         .collect();
-    let before = prices_before(platform);
-    let solved = solve(&equations, &before);
+    let solved = solve(&equations, &guesses(platform));
     let prices = names().enumerate().map(|(at, unit)| Price {
         unit,
         ns: solved[at],
@@ -104,20 +126,34 @@ fn ps_per_instruction(platform: &Platform, at: usize) -> u64 {
     if is_of_program { cpu.sqlite_ps_per_instruction } else { cpu.kernel_ps_per_instruction }
 }
 
-/// The platform's prices in nanoseconds.
+/// The guessed prices in nanoseconds. A copied byte has a guess, too: half an instruction.
 #[expect(clippy::cast_precision_loss, reason = "prices far below 2^52")]
-fn prices_before(platform: &Platform) -> Vec<f64> {
+fn guesses(platform: &Platform) -> Vec<f64> {
+    let guessed = prices::guessed();
     let of_unit = |(at, unit): (usize, &Unit)| {
-        platform.cpu.prices.of(*unit) as f64 * ps_per_instruction(platform, at) as f64 / 1e6
+        guessed.of(*unit) as f64 * ps_per_instruction(platform, at) as f64 / 1e6
     };
-    let copy = platform.cpu.copy_ps_per_byte as f64 / 1000.0;
+    let copy = platform.cpu.kernel_ps_per_instruction as f64 / 2000.0;
     Unit::VARIANTS.iter().enumerate().map(of_unit).chain([copy]).collect()
 }
 
-/// Least squares by coordinate descent: each price in turn is set to its best value.
+/// Prices with which large errors weigh little.
 fn solve(equations: &[Equation<'_>], before: &[f64]) -> Vec<f64> {
-    let normal = Normal::of(equations, before.len());
     let mut prices = before.to_vec();
+    let mut weights = vec![1.0; equations.len()];
+    for _ in 0..REPEATS {
+        let normal = Normal::of(equations, &weights, before.len());
+        prices = least_squares(&normal, before, prices);
+        for (weight, equation) in weights.iter_mut().zip(equations) {
+            *weight = (BOUND / equation.error(&prices).abs()).min(1.0);
+        }
+    }
+    prices
+}
+
+/// Least squares by coordinate descent from `prices` on: each price in turn is set to its best
+/// value.
+fn least_squares(normal: &Normal, before: &[f64], mut prices: Vec<f64>) -> Vec<f64> {
     for _ in 0..ROUNDS {
         let mut moved: f64 = 0.0;
         for at in 0..prices.len() {
@@ -141,7 +177,7 @@ fn solve(equations: &[Equation<'_>], before: &[f64]) -> Vec<f64> {
 }
 
 /// The normal equations: products of the unknowns' counts with each other and with the times. Each
-/// equation is divided by its time, so that errors are relative.
+/// equation is divided by its time, so that errors are relative, and has a weight.
 struct Normal {
     products: Vec<Vec<f64>>,
     goals: Vec<f64>,
@@ -149,17 +185,17 @@ struct Normal {
 
 impl Normal {
     #[expect(clippy::cast_precision_loss, reason = "times far below 2^52")]
-    fn of(equations: &[Equation<'_>], unknowns: usize) -> Self {
+    fn of(equations: &[Equation<'_>], weights: &[f64], unknowns: usize) -> Self {
         let mut products = vec![vec![0.0; unknowns]; unknowns];
         let mut goals = vec![0.0; unknowns];
-        for it in equations {
+        for (it, weight) in equations.iter().zip(weights) {
             let ns = it.time.ns as f64;
             let shares: Vec<f64> = it.counts.iter().map(|count| count / ns).collect();
             let goal = 1.0 - it.waited_ns / ns;
             for (at, share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
-                goals[at] += share * goal;
+                goals[at] += weight * share * goal;
                 for (product, other) in products[at].iter_mut().zip(&shares) {
-                    *product += share * other;
+                    *product += weight * share * other;
                 }
             }
         }
@@ -184,14 +220,13 @@ fn sources(equations: &[Equation<'_>], prices: &[f64], at: usize) -> Vec<String>
 #[expect(clippy::cast_precision_loss, reason = "times far below 2^52")]
 fn row(equation: &Equation<'_>, prices: &[f64]) -> Row {
     let Equation { time, counts, waited_ns } = equation;
-    let work: f64 = counts.iter().zip(prices).map(|(count, price)| count * price).sum();
     let (kernel_ns, calls) = (time.ns as f64, f64::from(time.calls.max(1)));
     Row {
         case: time.case.clone(),
         measurement: time.measurement.clone(),
         kernel_us: kernel_ns / calls / 1000.0,
-        fitted_us: (work + waited_ns) / calls / 1000.0,
-        error: (work + waited_ns) / kernel_ns - 1.0,
+        fitted_us: equation.fitted_ns(prices) / calls / 1000.0,
+        error: equation.error(prices),
         counts: names().zip(counts.iter().copied()).filter(|(_, count)| *count > 0.0).collect(),
         waited_ns: *waited_ns,
     }
@@ -205,7 +240,7 @@ mod tests {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made small")]
     fn prices_are_found_again_from_times_that_they_make() {
         let platform = Platform::named("nandsim-6.1").unwrap();
-        let mut truth = prices_before(&platform);
+        let mut truth = guesses(&platform);
         for (price, factor) in truth.iter_mut().zip([1.0, 2.0, 3.0].into_iter().cycle()) {
             *price = price.max(100.0) * factor;
         }

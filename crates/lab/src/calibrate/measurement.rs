@@ -139,13 +139,18 @@ fn read_all(site: &dyn Site, fd: Fd) -> Result<(), RunError> {
 }
 
 impl Started {
-    /// Make all calls. The file is removed afterwards, which counts, once for all calls.
+    /// Make all calls.
     pub(super) fn run(&mut self, site: &dyn Site) -> Result<(), RunError> {
         if let Some(sql) = &mut self.sql {
             return sql.run(site);
         }
-        for call in 0..self.calls as usize {
-            self.call(site, call)?;
+        (0..self.calls as usize).try_for_each(|call| self.call(site, call))
+    }
+
+    /// Close and remove what the calls worked on.
+    pub(super) fn end(self, site: &dyn Site) -> Result<(), RunError> {
+        if let Some(sql) = self.sql {
+            return sql.end(site);
         }
         let mut files = site.files();
         if let Some(fd) = self.fd {

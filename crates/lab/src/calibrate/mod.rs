@@ -27,6 +27,8 @@ use crate::machine::platform::Platform;
 use crate::machine::stack::{Main, Stack};
 use crate::workload::{Micro, Workload};
 
+use measurement::Measurement;
+
 pub use fit::{Fit, Price, fit};
 pub use table::toml;
 
@@ -108,12 +110,10 @@ pub fn times(case: &Case, site: &dyn Site) -> Result<Vec<Time>, RunError> {
         let mut made = measurement.start(site)?;
         let before_ns = site.now_ns();
         made.run(site)?;
-        times.push(Time {
-            case: case.name.to_owned(),
-            measurement: measurement.name,
-            calls: measurement.calls,
-            ns: site.now_ns() - before_ns,
-        });
+        let ns = site.now_ns() - before_ns;
+        made.end(site)?;
+        let Measurement { name, calls, .. } = measurement;
+        times.push(Time { case: case.name.to_owned(), measurement: name, calls, ns });
     }
     Ok(times)
 }
@@ -142,12 +142,14 @@ pub fn counts(case: &Case, platform: &Arc<Platform>) -> Result<Vec<Counted>, Run
         // The time of the controller and its driver is charged as the CPU's.
         let controller_ns = page_reads * read_ns + page_programs * program_ns;
         let busy_ns = machine.cpu.busy_ns() - busy_ns;
+        let waited_ns = site.now_ns() - now_ns - busy_ns + controller_ns;
+        made.end(&site)?;
         counted.push(Counted {
             case: case.name,
             measurement: measurement.name,
             counts: std::array::from_fn(|unit| counts_after[unit] - counts[unit]),
             bytes_copied: bytes_after - bytes,
-            waited_ns: site.now_ns() - now_ns - busy_ns + controller_ns,
+            waited_ns,
         });
     }
     Ok(counted)

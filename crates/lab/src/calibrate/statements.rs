@@ -1,6 +1,7 @@
 //! Measurements of SQLite: statements on a database in memory, and on a file whose writes nothing
 //! makes durable.
 
+use flysch_linux::cpu::Unit;
 use flysch_sqlite::Database;
 
 use super::content::Content;
@@ -18,98 +19,90 @@ const ROWS: u32 = 300;
 pub(super) struct Sql {
     pub(super) name: &'static str,
     pub(super) calls: u32,
-    database: &'static str,
-    /// Settings of the database.
-    pragmas: &'static str,
+    place: Place,
     /// The text of the statement for a row. `{id}` stands for its number, `{short}` and `{long}`
     /// for strings.
     text: &'static str,
 }
 
-const fn memory(name: &'static str, calls: u32, text: &'static str) -> Sql {
-    Sql { name, calls, database: MEMORY, pragmas: "", text }
+/// The database of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In memory.
+    Memory,
+    /// In memory, within one transaction, as a program does that cares for its speed.
+    Transaction,
+    /// A file, with these settings.
+    File(&'static str),
 }
 
-const fn file(name: &'static str, calls: u32, pragmas: &'static str, text: &'static str) -> Sql {
-    Sql { name, calls, database: FILE, pragmas, text }
+const fn of(place: Place, name: &'static str, calls: u32, text: &'static str) -> Sql {
+    Sql { name, calls, place, text }
 }
 
 /// A statement that only builds its text.
 const TEXT: &str = "";
+const SUM: &str = "SELECT 1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17+18+19+20+21+22+23+24;";
+const SELECT: &str = "SELECT value FROM rows WHERE id = {id};";
+const UPDATE: &str = "UPDATE rows SET value = '{short}' WHERE id = {id};";
+const INSERT_WIDE: &str = "INSERT INTO wide (id, column_1, column_2, column_3, column_4) \
+                           VALUES ({id} + 1000, {id}, 7, '{short}', NULL);";
 
-pub(super) const ALL: [Sql; 17] = [
-    memory("text", 100, TEXT),
-    memory("constant", 100, "SELECT 1;"),
-    memory("sum", 100, "SELECT 1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17+18+19+20+21+22+23+24;"),
-    memory("begin", 100, "BEGIN; COMMIT;"),
-    memory("select", 100, "SELECT value FROM rows WHERE id = {id};"),
-    memory("select two", 100, "SELECT id, value FROM rows WHERE id = {id};"),
-    memory("select wide", 100, "SELECT * FROM wide WHERE id = {id};"),
-    memory("count", 10, "SELECT count(*) FROM rows WHERE id % 7 = 3;"),
-    memory("scan", 10, "SELECT id FROM rows WHERE id % 7 <> 3;"),
-    memory("join", 4, "SELECT rows.value FROM rows, more WHERE rows.id = more.id;"),
-    memory("insert short", 100, "INSERT INTO more VALUES ({id} + 1000, '{short}');"),
-    memory("insert long", 100, "INSERT INTO more VALUES ({id} + 2000, '{long}');"),
-    memory("update short", 100, "UPDATE rows SET value = '{short}' WHERE id = {id};"),
-    memory("update long", 100, "UPDATE rows SET value = '{long}' WHERE id = {id};"),
-    file(
-        "select file",
+/// A file of which few pages are kept, by one program alone.
+const READ: Place = Place::File("PRAGMA cache_size = 10; PRAGMA locking_mode = exclusive;");
+/// A file without a journal, which nothing makes durable.
+const WRITTEN: Place = Place::File("PRAGMA journal_mode = memory; PRAGMA synchronous = off;");
+/// A file with a journal, which nothing makes durable.
+const JOURNALED: Place = Place::File("PRAGMA synchronous = off;");
+
+pub(super) const ALL: [Sql; 20] = [
+    of(Place::Memory, "text", 100, TEXT),
+    of(Place::Memory, "constant", 100, "SELECT 1;"),
+    of(Place::Memory, "sum", 100, SUM),
+    of(Place::Memory, "begin", 100, "BEGIN; COMMIT;"),
+    of(Place::Memory, "select", 100, SELECT),
+    of(Place::Memory, "select two", 100, "SELECT id, value FROM rows WHERE id = {id};"),
+    of(Place::Memory, "select wide", 100, "SELECT * FROM wide WHERE id = {id};"),
+    of(Place::Memory, "count", 10, "SELECT count(*) FROM rows WHERE id % 7 = 3;"),
+    of(Place::Memory, "scan", 10, "SELECT id FROM rows WHERE id % 7 <> 3;"),
+    of(Place::Memory, "join", 4, "SELECT rows.value FROM rows, more WHERE rows.id = more.id;"),
+    of(
+        Place::Transaction,
+        "insert short",
         100,
-        "PRAGMA cache_size = 10; PRAGMA locking_mode = exclusive;",
-        "SELECT value FROM rows WHERE id = {id};",
+        "INSERT INTO more VALUES ({id} + 1000, '{short}');",
     ),
-    file(
-        "update file",
-        100,
-        "PRAGMA journal_mode = memory; PRAGMA synchronous = off;",
-        "UPDATE rows SET value = '{short}' WHERE id = {id};",
-    ),
-    file(
-        "journal",
-        50,
-        "PRAGMA synchronous = off;",
-        "UPDATE rows SET value = '{short}' WHERE id = {id};",
-    ),
+    of(Place::Transaction, "insert long", 100, "INSERT INTO more VALUES ({id} + 2000, '{long}');"),
+    of(Place::Transaction, "insert wide", 100, INSERT_WIDE),
+    of(Place::Transaction, "update short", 100, UPDATE),
+    of(Place::Transaction, "update long", 100, "UPDATE rows SET value = '{long}' WHERE id = {id};"),
+    of(Place::Transaction, "delete", 100, "DELETE FROM rows WHERE id = {id};"),
+    of(Place::Memory, "update alone", 100, UPDATE),
+    of(READ, "select file", 100, SELECT),
+    of(WRITTEN, "update file", 100, UPDATE),
+    of(JOURNALED, "journal", 50, UPDATE),
 ];
 
 /// Statements whose database is open and whose texts are built.
 pub(super) struct Prepared {
-    database: Option<Database>,
+    sql: Sql,
+    database: Database,
     texts: Vec<Vec<u8>>,
-    is_text_only: bool,
 }
 
 impl Prepared {
     pub(super) fn new(sql: Sql, site: &dyn Site) -> Result<Self, RunError> {
         let during = || sqlite_error(format!("preparing the statements {}", sql.name));
-        let database = site.open_database(sql.database).map_err(during())?;
-        database.execute("PRAGMA page_size = 1024;").map_err(during())?;
-        database.execute("PRAGMA synchronous = off;").map_err(during())?;
-        database.execute("BEGIN;").map_err(during())?;
-        let columns: Vec<String> = (1..17).map(|number| format!("column_{number}")).collect();
-        let wide = format!("CREATE TABLE wide (id INTEGER PRIMARY KEY, {});", columns.join(","));
-        database.execute(wide).map_err(during())?;
-        for table in ["rows", "more"] {
-            let create = format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, value TEXT);");
-            database.execute(create).map_err(during())?;
-        }
+        let (file, settings) = match sql.place {
+            Place::Memory => (MEMORY, ""),
+            Place::Transaction => (MEMORY, "BEGIN;"),
+            Place::File(settings) => (FILE, settings),
+        };
+        let database = site.open_database(file).map_err(during())?;
         let mut strings = Strings::new();
-        for id in 1..=ROWS {
-            let (short, long) = (strings.short(), strings.long());
-            for text in [
-                format!("INSERT INTO rows VALUES ({id}, '{long}');"),
-                format!("INSERT INTO more VALUES ({id}, '{short}');"),
-                format!(
-                    "INSERT INTO wide VALUES ({id}{});",
-                    format!(",'{}'", &short[..20]).repeat(16)
-                ),
-            ] {
-                database.execute(text).map_err(during())?;
-            }
-        }
-        database.execute("COMMIT;").map_err(during())?;
-        if !sql.pragmas.is_empty() {
-            database.execute(sql.pragmas).map_err(during())?;
+        fill(&database, &mut strings).map_err(during())?;
+        if !settings.is_empty() {
+            database.execute(settings).map_err(during())?;
         }
         // What a first statement loads is loaded.
         database.execute("SELECT count(*) FROM rows;").map_err(during())?;
@@ -120,42 +113,68 @@ impl Prepared {
             text.replace("{long}", &strings.long()).into_bytes()
         });
         let texts = texts.collect();
-        Ok(Self { database: Some(database), texts, is_text_only: sql.text == TEXT })
+        Ok(Self { sql, database, texts })
     }
 
-    /// Run all statements. The database is closed afterwards, and its file is removed.
-    pub(super) fn run(&mut self, site: &dyn Site) -> Result<(), RunError> {
-        if self.is_text_only {
-            return self.build_texts(site);
+    /// Run all statements.
+    pub(super) fn run(&self, site: &dyn Site) -> Result<(), RunError> {
+        if self.sql.text == TEXT {
+            self.build_texts(site);
+            return Ok(());
         }
-        let database = self.database.take().expect("the statements run once");
         for text in &self.texts {
-            let work = database.execute(text);
+            let work = self.database.execute(text);
             let work = work.map_err(sqlite_error(String::from_utf8_lossy(text).into_owned()))?;
             charge(site, &work, literal_len(text));
         }
-        let is_file = database.name() == FILE || database.name().ends_with(FILE);
-        database.close().map_err(sqlite_error("closing the database".to_owned()))?;
-        if is_file {
+        Ok(())
+    }
+
+    /// Close the database, and remove its file.
+    pub(super) fn end(self, site: &dyn Site) -> Result<(), RunError> {
+        self.database.close().map_err(sqlite_error("closing the database".to_owned()))?;
+        if let Place::File(_) = self.sql.place {
             site.files().unlink(FILE)?;
         }
         Ok(())
     }
 
-    fn build_texts(&self, site: &dyn Site) -> Result<(), RunError> {
+    fn build_texts(&self, site: &dyn Site) {
         const LEN: u32 = 600;
         let mut strings = RandomStrings::new(Alphabet::Bytes, LEN, 3);
         for _ in &self.texts {
             let mut text = b"INSERT INTO record VALUES (1, '".to_vec();
             strings.append(&mut text);
-            if text.is_empty() {
-                return Err(RunError::Broken("a text is empty".to_owned()));
-            }
-            site.charge(flysch_linux::cpu::Unit::Text, 1);
-            site.charge(flysch_linux::cpu::Unit::TextByte, LEN.into());
+            // Nobody uses the text, and it has to be built all the same.
+            std::hint::black_box(text);
+            site.charge(Unit::Text, 1);
+            site.charge(Unit::TextByte, LEN.into());
         }
-        Ok(())
     }
+}
+
+/// Make the tables: two of an id and a string, and one of 17 columns.
+fn fill(database: &Database, strings: &mut Strings) -> Result<(), flysch_sqlite::Error> {
+    let columns: Vec<String> = (1..17).map(|number| format!("column_{number}")).collect();
+    for text in [
+        "PRAGMA page_size = 1024;".to_owned(),
+        "PRAGMA synchronous = off;".to_owned(),
+        "BEGIN;".to_owned(),
+        format!("CREATE TABLE wide (id INTEGER PRIMARY KEY, {});", columns.join(",")),
+        "CREATE TABLE rows (id INTEGER PRIMARY KEY, value TEXT);".to_owned(),
+        "CREATE TABLE more (id INTEGER PRIMARY KEY, value TEXT);".to_owned(),
+    ] {
+        database.execute(text)?;
+    }
+    for id in 1..=ROWS {
+        let (short, long) = (strings.short(), strings.long());
+        let part = &short[..20];
+        let wide = format!(",'{part}'").repeat(16);
+        database.execute(format!("INSERT INTO rows VALUES ({id}, '{long}');"))?;
+        database.execute(format!("INSERT INTO more VALUES ({id}, '{short}');"))?;
+        database.execute(format!("INSERT INTO wide VALUES ({id}{wide});"))?;
+    }
+    database.execute("COMMIT;").map(drop)
 }
 
 /// Strings of rows, each different.

@@ -18,7 +18,7 @@ pub mod layers;
 pub mod platform;
 pub mod power;
 mod pram;
-mod prices;
+pub(crate) mod prices;
 pub mod stack;
 pub mod standing;
 pub mod storage;

@@ -52,7 +52,7 @@ impl Codec {
             ],
             Self::Lzo => [Some(Unit::Lzo), Some(Unit::LzoIn), Some(Unit::LzoOut)],
             Self::Rtime => [None, Some(Unit::RtimeIn), None],
-            Self::Zstd => [Some(Unit::Zstd), Some(Unit::ZstdIn), Some(Unit::ZstdOut)],
+            Self::Zstd => [Some(Unit::Zstd), Some(Unit::ZstdIn), None],
         }
     }
 
@@ -63,7 +63,7 @@ impl Codec {
                 [Some(Unit::Inflate), Some(Unit::InflateIn), Some(Unit::InflateOut)]
             }
             Self::Lzo | Self::Rtime => [None, None, Some(Unit::UnlzoOut)],
-            Self::Zstd => [Some(Unit::Unzstd), Some(Unit::UnzstdIn), Some(Unit::UnzstdOut)],
+            Self::Zstd => [Some(Unit::Unzstd), None, Some(Unit::UnzstdOut)],
         }
     }
 }

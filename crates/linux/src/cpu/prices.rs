@@ -81,8 +81,14 @@ pub enum Unit {
     Zstd,
     /// One byte that zstd takes.
     ZstdIn,
-    /// One byte that zstd gives.
-    ZstdOut,
+    /// One place at which zstd looks for a match.
+    ZstdPosition,
+    /// One table of codes that zstd makes: of literals, or of one part of its sequences.
+    ZstdTable,
+    /// One literal that zstd codes by such a table.
+    ZstdLiteral,
+    /// One sequence of zstd: literals to copy and a match.
+    ZstdSequence,
     /// One stretch of data that zlib decompresses.
     Inflate,
     /// One byte that inflating takes.
@@ -93,8 +99,12 @@ pub enum Unit {
     UnlzoOut,
     /// One stretch of data that zstd decompresses.
     Unzstd,
-    /// One byte that decompressing zstd takes.
-    UnzstdIn,
+    /// One table of codes that is read for it.
+    UnzstdTable,
+    /// One coded literal that it decodes.
+    UnzstdLiteral,
+    /// One sequence that it carries out.
+    UnzstdSequence,
     /// One byte that decompressing zstd gives.
     UnzstdOut,
     /// One statement that SQLite compiles and runs.

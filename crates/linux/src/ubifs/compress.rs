@@ -6,6 +6,7 @@ use crate::cpu::{Codec, Cpu, Unit};
 use crate::deflate::{Format, deflate_raw, inflate, symbols};
 use crate::lzo;
 use crate::memo::Memo;
+use crate::zstd::Parts;
 
 /// Compressed blocks, by compressor and data.
 static PACKED: Memo = Memo::new();
@@ -55,13 +56,25 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     if codec == Codec::CryptoDeflate {
         cpu.charge(Unit::DeflateSymbol, symbols(data));
     }
-    // A compressor that gains nothing has given about as many bytes as it took. Zstd has given none
-    // then: it makes no codes for data that it sees not to shrink.
-    let lost = if codec == Codec::Zstd { 0 } else { data.len() };
-    cpu.compress(codec, data.len(), stored.as_ref().map_or(lost, Vec::len));
+    // A compressor that gains nothing has given about as many bytes as it took. Zstd has made no
+    // codes then: it sees that the data does not shrink.
+    cpu.compress(codec, data.len(), stored.as_ref().map_or(data.len(), Vec::len));
+    if codec == Codec::Zstd {
+        let parts = stored.as_ref().map_or(Parts::unmatched(data.len()), |frame| Parts::of(frame));
+        cpu.charge(Unit::ZstdPosition, parts.positions);
+        charge(cpu, parts, [Unit::ZstdTable, Unit::ZstdLiteral, Unit::ZstdSequence]);
+    }
     match stored {
         Some(stored) => (compressor, stored),
         None => (Compressor::None, data.to_vec()),
+    }
+}
+
+/// Charge for what a frame of zstd consists of: its tables, coded literals and sequences.
+fn charge(cpu: &Cpu, parts: Parts, units: [Unit; 3]) {
+    let Parts { tables, literals, sequences, .. } = parts;
+    for (unit, number) in units.into_iter().zip([tables, literals, sequences]) {
+        cpu.charge(unit, number);
     }
 }
 
@@ -86,6 +99,13 @@ pub(super) fn unpack(
         return (stored.len() == size).then(|| stored.to_vec());
     };
     cpu.decompress(codec, stored.len(), size);
+    if codec == Codec::Zstd {
+        charge(
+            cpu,
+            Parts::of(stored),
+            [Unit::UnzstdTable, Unit::UnzstdLiteral, Unit::UnzstdSequence],
+        );
+    }
     let data = match codec {
         Codec::Zlib | Codec::CryptoDeflate => inflate(stored, Format::Raw, size)?,
         Codec::Zstd => crate::zstd::decompress(stored, size)?,

@@ -6,9 +6,13 @@
 //!
 //! A compressor is kept, as the kernel keeps one. Its output is the same as that of a new one.
 
+mod frame;
+
 use std::cell::RefCell;
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
+
+pub(crate) use frame::Parts;
 
 /// Level 3 for a size that is not known, which is what the kernel's crypto layer asks for
 /// (`ZSTD_DEF_LEVEL` in `crypto/zstd.c`). A level would not give the same: the library chooses
