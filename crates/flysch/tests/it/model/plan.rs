@@ -32,6 +32,10 @@ pub(crate) struct Plan {
     /// Snapshots are let go a third as often.
     pub(crate) holds: bool,
     pub(crate) failing: Failing,
+    /// The session that formatted goes on; else the device is mounted first.
+    pub(crate) goes_on: bool,
+    /// Reads fail now and then, once each.
+    pub(crate) reads_fail: bool,
 }
 
 impl Plan {
@@ -141,6 +145,21 @@ impl Plan {
         plan
     }
 
+    /// A plan by the rules that are built, of a new database that is written to at once.
+    pub(crate) fn begun(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::ahead(seed, broken);
+        plan.goes_on = true;
+        plan
+    }
+
+    /// A plan of reads that fail, once each, in lives that are long enough for rollbacks.
+    pub(crate) fn failing_reads(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1, broken);
+        plan.reads_fail = true;
+        plan.life_len = plan.life_len.max(60);
+        plan
+    }
+
     /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
@@ -183,6 +202,8 @@ impl Plan {
             is_storm,
             holds,
             failing,
+            goes_on: false,
+            reads_fail: false,
         }
     }
 }
