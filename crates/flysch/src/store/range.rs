@@ -419,8 +419,13 @@ impl Range<[Held]> {
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<u32, StoreError> {
         let shape = store.shapes[usize::from(self.index)];
-        let code = if self.descends { (!code).saturating_add(1) } else { code };
-        let mut seek = Seek::new(run, self.index, code.min(shape.code_max()), shape);
+        let code = if self.descends { (!code).checked_add(1) } else { Some(code) };
+        let Some(code) = code.filter(|code| *code <= shape.code_max()) else {
+            // The units of the greatest code are the last ones.
+            let section = run.section(self.index);
+            return Ok(section.start + section.units - 1 - u32::from(section.is_fenced));
+        };
+        let mut seek = Seek::new(run, self.index, code, shape);
         while !seek.step(reading, run, shape)? {}
         Ok(seek.unit())
     }

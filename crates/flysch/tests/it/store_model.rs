@@ -77,7 +77,7 @@ struct World<'a> {
 }
 
 /// The code of a pointer in an index of few codes: those of keys are the least and the greatest
-/// there are, and some between.
+/// there are, and some between. A cursor that descended left out rows of either.
 fn side_code(pointer: u32, index: u64) -> u64 {
     match u64::from(pointer) % 7 {
         0 if index == 2 => 0,
