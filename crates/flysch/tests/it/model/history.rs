@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::device::{Device, Done, Stop};
 use super::engine::Engine;
-use super::plan::{Failing, Plan};
+use super::plan::{About, Failing, Plan};
 use super::ring::{Given, RING_KEY_COUNT};
 use super::state::{RING_KEYS, Row};
 use super::switches::Broken;
@@ -90,7 +90,7 @@ impl History {
             let cut_in = if self.below(2) == 0 { self.below(9) } else { u64::MAX };
             self.engine.device.power_on(cut_in);
             match self.engine.write_first_root() {
-                Ok(()) if self.plan.goes_on => {
+                Ok(()) if self.plan.about == About::NewDatabase => {
                     self.engine.begin_new();
                     return Ok(());
                 }
@@ -269,7 +269,7 @@ impl History {
 
     /// Do something in which a read may fail.
     pub(crate) fn with_failing_read(&mut self, work: impl FnOnce(&mut Self) -> Done) -> Done {
-        if self.plan.reads_fail && self.below(4) == 0 {
+        if self.plan.about == About::FailingReads && self.below(4) == 0 {
             self.engine.device.unread_in = Some(self.below(5));
         }
         let outcome = work(self);

@@ -14,6 +14,16 @@ pub(crate) enum Failing {
     All,
 }
 
+/// What a history is about besides cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Cuts,
+    /// The session that formatted goes on; else the device is mounted first.
+    NewDatabase,
+    /// Reads fail now and then, once each.
+    FailingReads,
+}
+
 /// How a history is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -32,10 +42,7 @@ pub(crate) struct Plan {
     /// Snapshots are let go a third as often.
     pub(crate) holds: bool,
     pub(crate) failing: Failing,
-    /// The session that formatted goes on; else the device is mounted first.
-    pub(crate) goes_on: bool,
-    /// Reads fail now and then, once each.
-    pub(crate) reads_fail: bool,
+    pub(crate) about: About,
 }
 
 impl Plan {
@@ -148,14 +155,14 @@ impl Plan {
     /// A plan by the rules that are built, of a new database that is written to at once.
     pub(crate) fn begun(seed: u64, broken: Option<Broken>) -> Self {
         let mut plan = Self::ahead(seed, broken);
-        plan.goes_on = true;
+        plan.about = About::NewDatabase;
         plan
     }
 
     /// A plan of reads that fail, once each, in lives that are long enough for rollbacks.
     pub(crate) fn failing_reads(seed: u64, broken: Option<Broken>) -> Self {
         let mut plan = Self::new(seed * 2 + 1, broken);
-        plan.reads_fail = true;
+        plan.about = About::FailingReads;
         plan.life_len = plan.life_len.max(60);
         plan
     }
@@ -202,8 +209,7 @@ impl Plan {
             is_storm,
             holds,
             failing,
-            goes_on: false,
-            reads_fail: false,
+            about: About::Cuts,
         }
     }
 }
