@@ -50,8 +50,8 @@ pub(crate) enum Due {
     PutOff,
 }
 
-/// How many recent runs there are, how many of them no small merge wrote, and their entries. Runs of
-/// an open transaction do not count.
+/// How many recent runs there are, how many of them no small merge wrote, and their entries. Runs
+/// of an open transaction do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recents {
     count: usize,

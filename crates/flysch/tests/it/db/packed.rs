@@ -1,6 +1,7 @@
 //! Blocks that are packed because their pages are not full.
 //!
-//! A page is programmed with what its part of the tail has, so pages of a table that shares the tail
+//! A page is programmed with what its part of the tail has, so pages of a table that shares the
+//! tail
 //! with a ring are filled half at least. Where space is short, a survey takes what such pages lack
 //! for dead, and their rows are moved to pages that are full. Nothing of a survey is on flash: each
 //! session looks through all blocks once, and finds what the session before had not come to.
@@ -13,8 +14,8 @@ use super::world;
 /// Bytes that a note takes at least.
 const NOTE_LEAST: i64 = 43;
 
-/// Sessions on a full device, in which only a ring goes on: the first packs what is left of what the
-/// one before began, and those that follow find nothing to move.
+/// Sessions on a full device, in which only a ring goes on: the first packs what is left of what
+/// the one before began, and those that follow find nothing to move.
 #[test]
 fn a_full_device_that_is_opened_again_is_packed_once() {
     for (page_size, pages_per_block, block_count, more) in SHAPES {

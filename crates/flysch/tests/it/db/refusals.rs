@@ -98,7 +98,8 @@ fn the_first_commits_of_a_large_database_are_found() {
 }
 
 /// A root lies in one block. Where its block table does not fit there, that is said before anything
-/// is erased. Blocks of as many pages as are said to be needed take a database and its first commit.
+/// is erased. Blocks of as many pages as are said to be needed take a database and its first
+/// commit.
 #[test]
 fn a_block_that_is_too_small_for_a_root_is_refused() {
     for (page_size, blocks) in

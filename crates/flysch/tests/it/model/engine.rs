@@ -439,8 +439,8 @@ impl Engine {
         self.write_record(is_nvram)
     }
 
-    /// Undo the open transaction. Where a head has moved, everything programmed since is void. Where
-    /// a read fails, the transaction stays open, and nothing is done before it is undone.
+    /// Undo the open transaction. Where a head has moved, everything programmed since is void.
+    /// Where a read fails, the transaction stays open, and nothing is done before it is undone.
     pub(crate) fn rollback(&mut self) -> Done {
         let Some(open) = self.open.take() else { return Ok(()) };
         let outcome = self.undo(&open);
