@@ -3,8 +3,8 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{Body, HAS_NVRAM, NUMBER_MAX, NvLog, PROGRAMS_MAX};
-use crate::media::MediaError;
+use crate::log::{Body, Doubt, HAS_NVRAM, Log, NUMBER_MAX, NvLog, PROGRAMS_MAX};
+use crate::media::{Media, MediaError};
 use crate::record::Records;
 use crate::store::Store;
 
@@ -21,22 +21,17 @@ pub enum Durability {
 const FLUSH_PROGRAMS: u64 = 2;
 
 /// The parts of the engine whose state a log record holds.
-pub(super) struct Layers<'l, 'ram> {
-    pub(super) records: &'l Records<'ram>,
-    pub(super) store: &'l Store<'ram>,
+struct Layers<'l, 'ram> {
+    records: &'l Records<'ram>,
+    store: &'l Store<'ram>,
     /// Whether commits go to an `NvRam`.
-    pub(super) has_nvram: bool,
+    has_nvram: bool,
 }
 
 impl<'l> Layers<'l, '_> {
     /// Make the body of a log record of the present state. `logged` is the part of the tail that
     /// earlier records hold.
-    pub(super) fn body(
-        &self,
-        logged: usize,
-        (commit, time): (u32, u64),
-        state: &'l mut [u8],
-    ) -> Body<'l> {
+    fn body(&self, logged: usize, (commit, time): (u32, u64), state: &'l mut [u8]) -> Body<'l> {
         let tail = self.records.tail.committed();
         debug_assert!(logged <= tail.len(), "records hold what is committed, and no more");
         let (rows, indexes) = state.split_at_mut(self.records.state_size());
@@ -56,6 +51,32 @@ impl<'l> Layers<'l, '_> {
     }
 }
 
+/// A log record of the present state, and what it is written with.
+pub(super) struct Recording<'d, 'ram, N> {
+    pub(super) body: Body<'d>,
+    pub(super) log: &'d mut Log,
+    pub(super) media: &'d mut Media<'ram, N>,
+    /// What the mount left to be made certain.
+    pub(super) doubt: Option<&'d Doubt>,
+    pub(super) frame: &'d mut [u8],
+}
+
+impl<'ram, N: Nand> Db<'ram, '_, N> {
+    /// Make a log record of the present state.
+    pub(super) fn recording(&mut self) -> Recording<'_, 'ram, N> {
+        let has_nvram = self.nvram.is_some();
+        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
+        Recording {
+            body,
+            log: &mut self.log,
+            media: &mut self.media,
+            doubt: self.doubt.as_ref(),
+            frame: self.frame,
+        }
+    }
+}
+
 impl<N: Nand> Db<'_, '_, N> {
     /// Make the state that the mount found certain, before the first program of the session.
     /// Without that, what is programmed now could lead the next mount elsewhere. Cost: nothing from
@@ -70,11 +91,9 @@ impl<N: Nand> Db<'_, '_, N> {
             "what was found is made certain before more is done"
         );
         self.forget_frame();
-        let has_nvram = self.nvram.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
-        if let Some(doubt) = &self.doubt {
-            doubt.settle(&mut self.log, &mut self.media, &body, self.frame)?;
+        let Recording { body, log, media, doubt, frame } = self.recording();
+        if let Some(doubt) = doubt {
+            doubt.settle(log, media, &body, frame)?;
         }
         self.doubt = None;
         self.begin_nvram_anew();
@@ -147,11 +166,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.media.trim_spans();
         self.advance_firsts();
-        let has_nvram = self.nvram.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         let spent = self.media.write - self.begun_at;
-        self.log.commit(&mut self.media, &body, spent, self.frame)?;
+        let Recording { body, log, media, frame, .. } = self.recording();
+        log.commit(media, &body, spent, frame)?;
         self.begin_nvram_anew();
         (self.is_lazy, self.is_log_due) = (false, false);
         debug_assert!(self.doubt.is_none(), "only a session that is certain lets blocks go");
@@ -236,10 +253,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.check();
         debug_assert!(self.doubt.is_none(), "a close says nothing of what is not certain");
         self.forget_nvram();
-        let has_nvram = self.nvram.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
-        self.log.close(&mut self.media, &body, self.frame)?;
+        let Recording { body, log, media, frame, .. } = self.recording();
+        log.close(media, &body, frame)?;
         Ok(self.into_nand())
     }
 

@@ -19,6 +19,11 @@ pub enum DbError {
     Schema(SchemaError),
     /// The engine does not take pages or blocks of the chip's sizes.
     Geometry,
+    /// The block table of so many blocks does not fit blocks of so few pages.
+    BlockTooSmall {
+        /// Pages of a block that would have been enough.
+        needed: u32,
+    },
     /// The caller gave too little RAM.
     RamTooSmall {
         /// Bytes that would have been enough.
@@ -86,6 +91,7 @@ impl fmt::Display for DbError {
             Self::Mount(error) => error.fmt(f),
             Self::Schema(error) => error.fmt(f),
             Self::Geometry => f.write_str("the engine does not take chips of this shape"),
+            Self::BlockTooSmall { needed } => write!(f, "blocks of {needed} pages are needed"),
             Self::RamTooSmall { needed } => write!(f, "{needed} bytes of memory are needed"),
             Self::Unknown => f.write_str("the schema has no such table or index"),
             Self::Value(error) => error.fmt(f),

@@ -40,8 +40,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     pub(super) fn code(&self, wanted: Wanted) -> Result<(u8, u64), DbError> {
         let kept = self.kept(wanted.table, wanted.index)?;
         let code = kept.code(wanted.digest);
-        let bits = self.store.config().indexes[usize::from(kept.number)].code_bits();
-        debug_assert!(bits == 64 || code >> bits == 0, "the store keeps all bits of the code");
+        debug_assert!(
+            code.checked_shr(self.store.code_bits(kept.number).into()).unwrap_or(0) == 0,
+            "the store keeps all bits of the code"
+        );
         Ok((kept.number, code))
     }
 
@@ -59,8 +61,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         at: Position,
     ) -> Result<(), DbError> {
         let pointer = at.pointer(self.media.layout());
-        let back = Position::of_pointer(pointer, self.media.layout(), self.media.numbers());
-        debug_assert!(back == Some(at), "the pointer leads back to the row");
+        debug_assert!(
+            Position::of_pointer(pointer, self.media.layout(), self.media.numbers()) == Some(at),
+            "the pointer leads back to the row"
+        );
         let table = self.table(head.table)?;
         let mut digests = [Digest::default(); INDEX_MAX];
         for (digest, index) in digests.iter_mut().zip(table.indexes) {

@@ -2,14 +2,14 @@
 
 use flysch_nand::{Geometry, Nand, NvRam};
 
-use super::commit::Layers;
+use super::commit::Recording;
 use super::compact::Compaction;
 use super::kept::plans;
 use super::level::Levelling;
 use super::ram::Ram;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Log, NvLog};
+use crate::log::{self, Buffers, Log, NvLog, STATE_MAX, pages_needed};
 use crate::media::{
     CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
 };
@@ -116,6 +116,7 @@ impl<'ram> Parts<'ram> {
         debug_assert!(config.carved() + scratch <= rest, "the plan keeps to the RAM");
         let state = state_size(rings) + Store::state_size_max(&config);
         debug_assert!(scratch >= state, "the longest state of the plan fits");
+        debug_assert!(state <= STATE_MAX, "a mount seeks roots of that size");
         let needed = fixed + config.carved() + scratch;
         let mut ram = Ram::new(ram);
         let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
@@ -162,11 +163,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     #[inline(never)]
     fn format(&mut self, options: Options) -> Result<(), DbError> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
-        let has_nvram = self.nvram.is_some();
-        let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(0, (1, 0), self.scratch);
         let ids = (salt, options.identity(self.schema));
-        self.log = log::format(&mut self.media, ids, &body, self.frame)?;
+        let Recording { body, log, media, frame, .. } = self.recording();
+        debug_assert!(body.commit == 1 && body.time == 0, "nothing was committed yet");
+        *log = log::format(media, ids, &body, frame)?;
         self.begin_nvram_anew();
         Ok(())
     }
@@ -303,8 +303,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 continue;
             }
             let end = behind_last(media, Page { space, number: head }, self.frame)?;
-            let pages = numbers.distance(head, end);
-            debug_assert!((1..=numbers.pages_per_block).contains(&pages), "the block has them");
+            debug_assert!(
+                (1..=numbers.pages_per_block).contains(&numbers.distance(head, end)),
+                "the block has them"
+            );
             count += numbers.distance(head, end);
             if space.holds_rows() {
                 records.skip(media, space, end)?;
@@ -334,6 +336,14 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let has_rings = schema.ring_count() > 0;
         if !takes || has_rings && partition.count > RING_BLOCKS_MAX {
             return Err(DbError::Geometry);
+        }
+        // The longest tail, and no runs yet.
+        let rings = schema.ring_count();
+        let sizes = (Space::ALL.len(), state_size(rings) + Store::STATE_MIN);
+        let layout = Layout::new(geometry.page_size);
+        let needed = pages_needed(layout, partition.count, sizes);
+        if needed > geometry.pages_per_block {
+            return Err(DbError::BlockTooSmall { needed });
         }
         Parts::carve(ram, &geometry, partition, (schema, options.capacity))
     }

@@ -221,9 +221,9 @@ impl<N: Nand> Db<'_, '_, N> {
             {
                 first = numbers.next_block(first);
             }
-            let passed = |page| numbers.distance(stream.first, page);
             debug_assert!(
-                passed(first) <= passed(stream.mark),
+                numbers.distance(stream.first, first)
+                    <= numbers.distance(stream.first, stream.mark),
                 "no page is passed whose entries wait"
             );
             self.records.stream_mut(space).first = first;

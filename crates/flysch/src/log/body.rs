@@ -15,8 +15,8 @@ use flysch_nand::Nand;
 
 use super::stream::{Sink, Source, StreamError};
 use crate::media::{
-    CHANGE_SIZE, CHANGES_MAX, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Span,
-    Spans,
+    CHANGE_SIZE, CHANGES_MAX, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Space,
+    Span, Spans,
 };
 
 /// Flag: the record holds the block table.
@@ -35,7 +35,18 @@ const WRITE_MAX: u64 = 1 << 47;
 /// Greatest number of erases of a device's life.
 const ERASE_MAX: u32 = 1 << 31;
 const _: () = assert!(WRITE_MAX < 1 << 48, "a record has six bytes for the write number");
+/// Bytes of a body without its tail, heads, spans, changes, state and block table.
+const LEAST: usize = 1 + 4 + 8 + 4 + 2 + 2 + 6 + 4 + 2 + 1 + 1 + 2 + 2;
+/// Greatest number of bytes of a body without the tail, the state and the block table.
+pub(super) const REST_MAX: usize =
+    rest_size(Space::ALL.len()) + SPANS_MAX * SPAN_SIZE + CHANGES_MAX * CHANGE_SIZE;
 const _: () = assert!(SPANS_MAX <= 0xFF && CHANGES_MAX <= 0xFF, "a record counts them in a byte");
+
+/// Bytes of a body with so many heads, without spans, changes, the tail, the state and the block
+/// table.
+pub(super) const fn rest_size(spaces: usize) -> usize {
+    LEAST + 4 * spaces
+}
 
 /// The content of a record, besides what the flash layer adds itself.
 pub(crate) struct Body<'a> {

@@ -11,14 +11,11 @@
 use flysch_nand::Nand;
 
 use super::list::choose_list;
-use super::root::{self, FRONT_SIZE, Front, LIST_MAX, Seen};
+use super::root::{self, Front, LIST_MAX, Seen};
 use super::sight::Sights;
 use super::table::pages_ahead;
 use super::{Log, name_of};
-use crate::media::{ENTRY_SIZE, Kind, Media, MediaError, Sight, Wear};
-
-/// Greatest number of bytes of a root's checkpoint without its front, the tail and the block table.
-const STATE_MAX: usize = 2048;
+use crate::media::{Kind, Media, MediaError, Sight, Wear};
 
 /// Whether a root block without a visible root has a name page of a later epoch than the newest
 /// visible root. Cost: one read for each block without a root, some ten where its first page is
@@ -52,9 +49,7 @@ pub(super) fn has_newer_name<N: Nand>(
 /// The greatest number of the first name page of a root. Name pages begin behind the checkpoint and
 /// its confirm page.
 pub(super) fn first_name_max<N: Nand>(media: &Media<'_, N>) -> u32 {
-    let payload = media.layout().payload_size();
-    let size = FRONT_SIZE + STATE_MAX + payload + media.table.len() as usize * ENTRY_SIZE;
-    (size.div_ceil(payload) as u32 + 1).min(media.geometry().pages_per_block - 1)
+    (root::pages_max(media) + 1).min(media.geometry().pages_per_block - 1)
 }
 
 impl Log {

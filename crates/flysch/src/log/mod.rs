@@ -34,6 +34,7 @@ pub(crate) use format::format;
 pub(crate) use list::list_len;
 pub(crate) use mount::{Buffers, Doubt, find};
 pub(crate) use nvram::NvLog;
+pub(crate) use root::{STATE_MAX, pages_needed};
 
 use flysch_nand::Nand;
 

@@ -13,18 +13,19 @@
 
 use flysch_nand::Nand;
 
-use super::body::NUMBER_MAX;
+use super::body::{NUMBER_MAX, REST_MAX, rest_size};
 use super::stream::{Place, Sink, Source, StreamError, part_of};
-use super::table::pages_ahead;
+use super::table::{page_size, pages_ahead};
 use crate::bytes::array;
 use crate::media::{
-    CELL_DATA, HEADER_SIZE, Kind, Label, Media, MediaError, Name, Sight, Use, clear,
+    CELL_DATA, ENTRY_SIZE, HEADER_SIZE, Kind, Label, Layout, Media, MediaError, Name, Sight, Use,
+    clear,
 };
 
 /// Greatest number of root blocks of a device.
 pub(crate) const CELLS_MAX: usize = 8;
-/// Greatest number of bytes of a root's checkpoint without the tail and the block table.
-const STATE_MAX: usize = 6144;
+/// Greatest number of bytes of the state in a record, whatever RAM the session had that wrote it.
+pub(crate) const STATE_MAX: usize = 4096;
 /// Greatest number of log blocks of a list.
 pub(crate) const LIST_MAX: usize = 16;
 /// Blocks at the start of the partition among which the root blocks are chosen.
@@ -133,7 +134,7 @@ pub(crate) struct Front {
     pub(crate) ahead: u8,
 }
 
-pub(super) const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
+const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
 
 impl Front {
     pub(crate) fn emit(&self) -> [u8; FRONT_SIZE] {
@@ -182,8 +183,11 @@ impl Front {
             has_state: bytes[at + List::SIZE] & 1 == 1,
             ahead: bytes[at + List::SIZE] >> 1,
         };
+        // Versions 1 and 2 had eight root blocks, which did not move.
+        let moves = front.is_anchored || leaving.len > 0;
         let is_sane = bytes[..6] == MAGIC
             && cells.len >= 2
+            && (!moves || usize::from(cells.len) <= CELLS_MAX / 2)
             && cells
                 .as_slice()
                 .iter()
@@ -228,12 +232,29 @@ pub(crate) struct Seen {
     pub(crate) is_confirmed: bool,
 }
 
+/// Greatest number of pages of a checkpoint.
+pub(super) fn pages_max<N: Nand>(media: &Media<'_, N>) -> u32 {
+    let payload = media.layout().payload_size();
+    let size = FRONT_SIZE + REST_MAX + payload + STATE_MAX + media.table.bytes().len();
+    size.div_ceil(payload) as u32
+}
+
+/// Pages that a block needs at least: those of a root with a state of so many bytes and the longest
+/// tail, with its confirm page; or those of a log block's first record, and of one behind it.
+pub(crate) fn pages_needed(layout: Layout, blocks: u32, (spaces, state): (usize, usize)) -> u32 {
+    let (payload, table) = (layout.payload_size(), blocks as usize * ENTRY_SIZE);
+    let body = rest_size(spaces) + payload + state;
+    let root = (FRONT_SIZE + body + table).div_ceil(payload) + 1;
+    let page = page_size(layout);
+    let record = table / page + (body + table % page).div_ceil(payload) + 1;
+    root.max(record) as u32
+}
+
 /// The pages of a root block on which a checkpoint can end.
 fn last_parts<N: Nand>(media: &Media<'_, N>) -> core::ops::Range<u32> {
     let payload = media.layout().payload_size();
     let first = (media.table.bytes().len() / payload).max(1) as u32;
-    let end = first + 2 + STATE_MAX.div_ceil(payload) as u32;
-    first..end.min(media.geometry().pages_per_block)
+    first..pages_max(media).min(media.geometry().pages_per_block)
 }
 
 /// The number of pages of a checkpoint, found by its last one; None where that is not visible. The

@@ -14,23 +14,23 @@ use flysch_nand::Nand;
 
 use super::stream::{Gone, Place, StreamError};
 use super::{Log, Use, name_of};
-use crate::media::{ENTRY_SIZE, Kind, Label, Media, MediaError, Sight, clear};
+use crate::media::{ENTRY_SIZE, Kind, Label, Layout, Media, MediaError, Sight, clear};
 
 /// Bytes of the block table on a page, in whole entries.
-const fn page_size<N: Nand>(media: &Media<'_, N>) -> usize {
-    media.layout().payload_size() / ENTRY_SIZE * ENTRY_SIZE
+pub(super) const fn page_size(layout: Layout) -> usize {
+    layout.payload_size() / ENTRY_SIZE * ENTRY_SIZE
 }
 
 /// Pages of the block table that lie ahead of a log block's first record.
 pub(super) fn pages_ahead<N: Nand>(media: &Media<'_, N>) -> u8 {
-    let pages = media.table.bytes().len() / page_size(media);
+    let pages = media.table.bytes().len() / page_size(media.layout());
     assert!(pages <= 0x7F, "a root has seven bits for their number");
     pages as u8
 }
 
 /// Number of blocks whose entries fit so many pages.
 pub(super) fn blocks_ahead<N: Nand>(media: &Media<'_, N>, pages: u8) -> usize {
-    usize::from(pages) * page_size(media) / ENTRY_SIZE
+    usize::from(pages) * page_size(media.layout()) / ENTRY_SIZE
 }
 
 /// Load the parts of the block table from the pages ahead of the record at `place`. Cost: a read
@@ -42,7 +42,8 @@ pub(super) fn read<N: Nand>(
 ) -> Result<(), StreamError> {
     let ahead = u32::from(pages_ahead(media));
     debug_assert!(place.page == 0 || place.page == ahead, "the record is the first of its block");
-    let (size, blocks) = (page_size(media), page_size(media) / ENTRY_SIZE);
+    let size = page_size(media.layout());
+    let blocks = size / ENTRY_SIZE;
     let mut bytes = [0; 32 * ENTRY_SIZE];
     for part in 0..place.page {
         let sight = media.look(place.block, part, place.name, frame)?;
@@ -81,7 +82,8 @@ impl Log {
         assert!(self.next.is_erased, "the table goes into a block that is erased");
         debug_assert!(self.next.written < self.ahead, "a page of the table is left");
         let ((block, ordinal), part) = (self.block_behind(), self.next.written);
-        let (size, layout) = (page_size(media), media.layout());
+        let layout = media.layout();
+        let size = page_size(layout);
         if part == 0 {
             media.changes.mark();
         }

@@ -50,6 +50,15 @@ pub(crate) enum Due {
     PutOff,
 }
 
+/// How many recent runs there are, how many of them no small merge wrote, and their entries. Runs
+/// of an open transaction do not count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recents {
+    count: usize,
+    fresh: usize,
+    pub(crate) entries: u32,
+}
+
 /// Greatest number of programs that may fail one after another.
 const FAILURES_MAX: u32 = 4;
 
@@ -62,17 +71,24 @@ impl Store<'_> {
         if let Some(index) = self.next_of_round() {
             return Some(Due::Large(index));
         }
-        let recents = || self.runs.recents().filter(|(_, head)| !head.is(OPEN));
-        let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
-        let count = recents().count();
+        let Recents { count, fresh, entries } = self.recents();
         let is_crowded = count + self.levels_max() >= INPUTS_MAX || self.runs.room() <= 2;
         let is_small_due = fresh >= usize::from(self.config.fan) || is_crowded && fresh > 1;
-        if is_small_due && !self.is_behind() {
+        if is_small_due && !self.is_behind_by(entries) {
             return Some(Due::Small);
         }
-        let entries: u32 = recents().map(|(slot, _)| self.runs.run(slot).entries).sum();
         let is_enough = entries > 0 && entries >= self.recents_limit();
         (is_enough || is_crowded && count > 0).then_some(Due::Round)
+    }
+
+    pub(crate) fn recents(&self) -> Recents {
+        let mut all = Recents::default();
+        for (slot, head) in self.runs.recents().filter(|(_, head)| !head.is(OPEN)) {
+            all.count += 1;
+            all.fresh += usize::from(!head.is(MERGED));
+            all.entries += self.runs.run(slot).entries;
+        }
+        all
     }
 
     /// Begin the job that is due, if one is. Nothing is read.

@@ -159,6 +159,11 @@ impl<'ram> Store<'ram> {
         &self.config
     }
 
+    /// Bits of a code of an index.
+    pub(crate) fn code_bits(&self, index: u8) -> u8 {
+        self.shapes[usize::from(index)].code_bits
+    }
+
     /// Say whether merges and the memory table keep entries that newer ones replace, as they must
     /// while a snapshot is open. A merge that was begun goes on as before.
     pub const fn keep_all(&mut self, keeps_all: bool) {

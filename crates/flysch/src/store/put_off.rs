@@ -55,8 +55,11 @@ impl Store<'_> {
     /// next one begins both anew. Without this the large merges would never get their turn, and the
     /// recent runs would grow without end.
     pub(crate) fn is_behind(&self) -> bool {
-        let recents = self.runs.recents().filter(|(_, head)| !head.is(OPEN));
-        let entries: u32 = recents.map(|(slot, _)| self.runs.run(slot).entries).sum();
+        self.is_behind_by(self.recents().entries)
+    }
+
+    /// Whether so many recent entries are too many.
+    pub(crate) const fn is_behind_by(&self, entries: u32) -> bool {
         entries / 2 > self.config.recents_max
     }
 

@@ -32,11 +32,11 @@ use crate::media::Media;
 /// Code and pointer, as the cursor orders them: both are inverted where it descends.
 type Key = (u64, u32);
 
-/// The next key of a source that has nothing left.
+/// The next key of a source that has nothing left. No entry has it: pointers have fewer than 32
+/// bits.
 const NONE: Key = (u64::MAX, u32::MAX);
-/// The greatest key that is not `NONE`. A source with this next key may still have entries of the
-/// greatest code.
-const LAST: Key = (u64::MAX, u32::MAX - 1);
+/// The bits of a pointer that are inverted where a cursor descends.
+const POINTER: u32 = u32::MAX >> 1;
 /// The number of a source's unit while that is not known.
 const NO_UNIT: u32 = u32::MAX;
 
@@ -192,9 +192,7 @@ impl Range<[Held]> {
         self.survey(store);
         loop {
             let (source, next) = self.sources.least();
-            // An entry that is held may have the greatest key there is: it is given where all
-            // sources are at `NONE`.
-            let first = self.held().first().filter(|first| next == NONE || first.key() < next);
+            let first = self.held().first().filter(|first| first.key() < next);
             if let Some(first) = first.copied() {
                 self.remove(0);
                 self.last = Some(first.key());
@@ -215,12 +213,14 @@ impl Range<[Held]> {
     }
 
     fn entry(&self, (code, pointer): Key, flags: u8) -> Entry {
-        let (code, pointer) = if self.descends { (!code, !pointer) } else { (code, pointer) };
+        let (code, pointer) =
+            if self.descends { (!code, pointer ^ POINTER) } else { (code, pointer) };
         Entry { index: self.index, code, pointer, flags }
     }
 
     const fn key(&self, entry: &Entry) -> Key {
-        if self.descends { (!entry.code, !entry.pointer) } else { (entry.code, entry.pointer) }
+        let Entry { code, pointer, .. } = *entry;
+        if self.descends { (!code, pointer ^ POINTER) } else { (code, pointer) }
     }
 
     /// The key at which the cursor goes on. Entries that are held are forgotten, as their rows may
@@ -278,7 +278,7 @@ impl Range<[Held]> {
             let edge = if self.descends { !section.greatest } else { section.least };
             return Some((edge.max(self.from), 0));
         }
-        let pointer = if self.descends { !run.pointers.1 } else { run.pointers.0 };
+        let pointer = if self.descends { run.pointers.1 ^ POINTER } else { run.pointers.0 };
         let is_unique = store.shapes[usize::from(self.index)].is_unique;
         let is_there = store.may_hold(slot, run, self.index, from);
         is_there.then_some((self.from, if is_unique { 0 } else { pointer }))
@@ -341,8 +341,9 @@ impl Range<[Held]> {
             goes_on = (goes_on || is_turned) && first == Some(after.0);
             // The entries that were forgotten are of a code that goes on, so they may lie on any of
             // its units. The least ones are held, and the code is looked up again.
-            let goes_further = edge != NONE && given_up.0 == edge.0 && given_up > edge;
-            is_cut |= goes_further || goes_on && given_up.0 == after.0;
+            let has_given_up = given_up != NONE;
+            let goes_further = has_given_up && given_up.0 == edge.0 && given_up > edge;
+            is_cut |= goes_further || has_given_up && goes_on && given_up.0 == after.0;
             self.sources.straddle(source, goes_on);
             if is_cut && !goes_further {
                 self.sources.forget(source);
@@ -418,8 +419,13 @@ impl Range<[Held]> {
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<u32, StoreError> {
         let shape = store.shapes[usize::from(self.index)];
-        let code = if self.descends { (!code).saturating_add(1) } else { code };
-        let mut seek = Seek::new(run, self.index, code.min(shape.code_max()), shape);
+        let code = if self.descends { (!code).checked_add(1) } else { Some(code) };
+        let Some(code) = code.filter(|code| *code <= shape.code_max()) else {
+            // The units of the greatest code are the last ones.
+            let section = run.section(self.index);
+            return Ok(section.start + section.units - 1 - u32::from(section.is_fenced));
+        };
+        let mut seek = Seek::new(run, self.index, code, shape);
         while !seek.step(reading, run, shape)? {}
         Ok(seek.unit())
     }
@@ -428,6 +434,7 @@ impl Range<[Held]> {
     /// than those that were read from its source before.
     fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
         let key = self.key(entry);
+        debug_assert!(key != NONE, "what ends a source is no entry");
         if is_unique && entry.is_sole() {
             let is_sole = |held: &Held| Entry { flags: held.flags, ..*entry }.is_sole();
             let other = self.held().iter().position(|held| held.code == key.0 && is_sole(held));
@@ -484,7 +491,7 @@ impl Range<[Held]> {
         // Which of the entries of a code is the newest is known only once all of them were read. So
         // the whole code is read again, unless it has more entries than can be held.
         let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
-        let next = self.sources.next(source).min(key).min(LAST);
+        let next = self.sources.next(source).min(key);
         self.sources.set_next(source, next);
         if self.sources.straddles >> source & 1 == 1 {
             // The forgotten entry may lie on the unit before.

@@ -149,6 +149,9 @@ impl Store<'_> {
         Limits { config: &self.config, shapes: &self.shapes }
     }
 
+    /// Greatest number of bytes of a state without runs and without a merge.
+    pub(crate) const STATE_MIN: usize = 3 + INDEX_MAX;
+
     /// Bytes of the longest state. It has as many runs as fit the table of runs, where each takes
     /// three bytes more than in the state, and a job.
     pub const fn state_size_max(config: &StoreConfig) -> usize {

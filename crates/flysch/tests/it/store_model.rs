@@ -76,6 +76,16 @@ struct World<'a> {
     mask: u64,
 }
 
+/// The code of a pointer in an index of few codes: those of keys are the least and the greatest
+/// there are, and some between. A cursor that descended left out rows of either.
+fn side_code(pointer: u32, index: u64) -> u64 {
+    match u64::from(pointer) % 7 {
+        0 if index == 2 => 0,
+        6 if index == 2 => u64::MAX,
+        number => number * 1000 + index,
+    }
+}
+
 fn check(history: History) {
     let History { order, rows, is_updated, levels, .. } = history;
     let geometry = geometry(history.geometry);
@@ -93,7 +103,7 @@ fn check(history: History) {
     let pointers = 1 << config.pointer_bits();
     let model = Model::default();
     let mut world =
-        World { history, solo, model, held: Vec::new(), flushes: 0, next: 1, pointers, mask };
+        World { history, solo, model, held: Vec::new(), flushes: 0, next: 0, pointers, mask };
     world.run();
 }
 
@@ -160,7 +170,7 @@ impl World<'_> {
             self.model[0].entry(code).or_default().push(pointer);
         }
         for index in [1, 2] {
-            let value = u64::from(pointer) % 7 * 1000 + index;
+            let value = side_code(pointer, index);
             self.put(Entry { index: index as u8, code: value, pointer, flags: 0 });
             self.model[index as usize].entry(value).or_default().push(pointer);
         }
@@ -216,7 +226,9 @@ impl World<'_> {
             let end = prng.below(self.history.codes.min(1 << 41));
             self.compare_range(0, end / 2, end);
         }
-        self.compare_range(2, 0, 3005);
+        for (from, to) in [(0, 3005), (0, u64::MAX), (3002, u64::MAX)] {
+            self.compare_range(2, from, to);
+        }
     }
 
     fn compare_code(&mut self, index: u8, code: u64) {

@@ -3,6 +3,11 @@
 //! The block table only guesses how much of a block is dead. It does not hear of tombstones that a
 //! merge dropped, nor of rows that were replaced before a cut. So where space is short and no block
 //! is known to be worth moving, blocks are looked through one after the other.
+//!
+//! Pages that were programmed before they were full count as dead in part, and their rows are
+//! packed
+//! on full pages. That happens once: a block of full pages is worth it only where rows of it are
+//! dead. Nothing of a survey is on flash, so each session looks through all blocks again.
 
 use flysch_nand::Nand;
 

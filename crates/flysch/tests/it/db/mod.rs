@@ -18,6 +18,7 @@ mod lies;
 mod memory;
 mod moments;
 mod nvram;
+mod packed;
 mod queries;
 mod refusals;
 mod relations;

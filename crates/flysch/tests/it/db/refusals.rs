@@ -97,16 +97,35 @@ fn the_first_commits_of_a_large_database_are_found() {
     }
 }
 
-/// A root lies in one block. Where its block table does not fit there, no database is made.
+/// A root lies in one block. Where its block table does not fit there, that is said before anything
+/// is erased. Blocks of as many pages as are said to be needed take a database and its first
+/// commit.
 #[test]
 fn a_block_that_is_too_small_for_a_root_is_refused() {
-    for (pages, blocks, made) in
-        [(8, 8192, Err(DbError::Full)), (16, 8192, Err(DbError::Full)), (64, 8192, Ok(()))]
+    for (page_size, blocks) in
+        [(512, 700), (512, 1200), (512, 2600), (512, 8192), (1024, 8192), (2048, 8192)]
     {
-        let mut image = Image::of(512, pages, blocks);
-        let mut ram = vec![0; 100_000];
         let options = Options { capacity: 1000, ..OPTIONS };
-        let created = Db::create(&mut image, &SCHEMA, options, &mut ram).map(drop);
-        assert_eq!(created, made, "{blocks} blocks of {pages} pages");
+        let mut ram = vec![0; 100_000];
+        let story = format!("{blocks} blocks, pages of {page_size} bytes");
+        let mut image = Image::of(page_size, 8, blocks);
+        for opens in [false, true] {
+            let made = if opens { Db::open } else { Db::create };
+            let refused = made(&mut image, &SCHEMA, options, &mut ram).map(drop);
+            let Err(DbError::BlockTooSmall { needed }) = refused else {
+                assert!(matches!((refused, blocks), (_, 700)), "{refused:?}: {story}");
+                continue;
+            };
+            assert_eq!(image.changes, [0, 0], "nothing was erased: {story}");
+            for (pages, is_enough) in [(needed, true), (needed - 1, false)] {
+                let mut image = Image::of(page_size, pages, blocks);
+                let created = Db::create(&mut image, &SCHEMA, options, &mut ram);
+                let inserted =
+                    created.and_then(|mut db| insert(&mut db, &[1], 0, Durability::Durable));
+                let wanted =
+                    if is_enough { Ok(()) } else { Err(DbError::BlockTooSmall { needed }) };
+                assert_eq!(inserted, wanted, "blocks of {pages} pages: {story}");
+            }
+        }
     }
 }

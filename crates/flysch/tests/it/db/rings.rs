@@ -32,16 +32,16 @@ const BY_BYTES: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Bytes(100_000)))] };
 const BY_TIME: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Time(1000)))] };
-const ALL: Schema<'static> =
+pub(super) const ALL: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Rows(u32::MAX)))] };
-const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 2000 };
+pub(super) const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 2000 };
 const NOTE: u8 = 0;
-const EVENT: u8 = 1;
+pub(super) const EVENT: u8 = 1;
 const TEXT: &str = "something of forty bytes or so has happened";
 
-type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
+pub(super) type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
 
-fn insert(db: &mut Open<'_>, table: u8, id: i64) -> Result<(), DbError> {
+pub(super) fn insert(db: &mut Open<'_>, table: u8, id: i64) -> Result<(), DbError> {
     let mut tx = db.begin()?;
     tx.insert(table, &[Value::Integer(id), Value::Integer(id % 7), Value::Text(TEXT)])?;
     tx.commit(Durability::Durable)
@@ -128,7 +128,7 @@ fn a_ring_keeps_its_newest_bytes_or_its_last_time() {
 }
 
 /// Fill a device by turns with events and notes until no note fits; how many notes there are.
-fn fill(db: &mut Open<'_>) -> i64 {
+pub(super) fn fill(db: &mut Open<'_>) -> i64 {
     let mut notes = 0;
     for id in 0.. {
         insert(db, EVENT, id).unwrap();
@@ -143,7 +143,7 @@ fn fill(db: &mut Open<'_>) -> i64 {
 
 /// Chips and memory of which databases get full: bytes of a page, pages of a block, blocks, and
 /// bytes of memory beyond the least.
-const SHAPES: [(u32, u32, u32, usize); 3] =
+pub(super) const SHAPES: [(u32, u32, u32, usize); 3] =
     [(2048, 8, 64, 0), (512, 16, 64, 0), (4096, 8, 48, 9000)];
 
 fn on_each_shape(mut work: impl FnMut(&mut Open<'_>)) {

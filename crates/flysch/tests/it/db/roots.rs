@@ -1,8 +1,10 @@
 //! Roots that go bad by themselves, and databases that are made where another one was.
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
 
-use super::forge::{Forge, kind, word};
+use super::forge::{Forge, kind, payload, set_payload, word};
 use super::image::Image;
 use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
 
@@ -269,4 +271,93 @@ fn a_root_that_was_begun_before_a_close_came_to_light_hides_nothing() {
         }
         assert_eq!(try_open(&mut image), Ok(count + 5), "after {lives} lives");
     }
+}
+
+/// Eight root blocks are those of an older version, and do not move: an anchor has no room for so
+/// many. A front that tells of eight blocks that move was taken for one of the engine's.
+#[test]
+fn more_root_blocks_than_can_move_are_refused() {
+    let mut image = Image::blank(512, 96);
+    create(&mut image).unwrap();
+    live(&mut image, 0, 5).unwrap();
+    let forge = Forge::of(&image);
+    for (count, is_taken) in [(4, true), (5, false), (8, false)] {
+        let mut copy = image.clone();
+        for page in Forge::newest(&image, kind::ROOT) {
+            let mut bytes = copy.bytes(page);
+            let mut front = payload(&bytes);
+            if front[..6] != *b"flysch" {
+                continue;
+            }
+            assert_eq!(front[22], 0x84, "four root blocks, and anchors");
+            front[22] = 0x80 | count;
+            for block in 4..usize::from(count) {
+                front[23 + 2 * block..25 + 2 * block].copy_from_slice(&[20 + block as u8, 0]);
+            }
+            set_payload(&mut bytes, &front);
+            forge.put(&mut copy, page, &mut bytes);
+        }
+        let found = try_open(&mut copy);
+        if is_taken {
+            assert_eq!(found, Ok(5));
+        } else {
+            assert!(matches!(found, Err(DbError::Mount(_))), "{count} root blocks: {found:?}");
+        }
+    }
+}
+
+/// A state of many runs takes a root of many pages. Where its name pages lay further behind than a
+/// mount sought them, a root that was lost could be passed over.
+#[test]
+fn the_longest_root_has_its_names_where_a_mount_seeks_them() {
+    const COLUMNS: [Column<'static>; 8] = {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let mut columns = [Column::required("", ColumnType::Integer); 8];
+        let mut at = 0;
+        while at < 8 {
+            columns[at] = Column::required(names[at], ColumnType::Integer);
+            at += 1;
+        }
+        columns
+    };
+    const fn ordered(column: &'static [u8], is_unique: bool) -> Index<'static> {
+        Index { columns: column, kind: IndexKind::Ordered, is_unique }
+    }
+    const INDEXES: &[Index<'static>] = &[
+        ordered(&[0], true),
+        ordered(&[1], false),
+        ordered(&[2], false),
+        ordered(&[3], false),
+        ordered(&[4], false),
+        ordered(&[5], false),
+        ordered(&[6], false),
+        ordered(&[7], false),
+    ];
+    const WIDE: Schema<'static> = Schema {
+        tables: &[Table {
+            name: "wide",
+            columns: &COLUMNS,
+            indexes: INDEXES,
+            zone: None,
+            keep: None,
+        }],
+    };
+    let (mut image, mut ram) = (Image::of(512, 32, 256), vec![0; 60_000]);
+    let mut prng = Prng::new(1);
+    Db::create(&mut image, &WIDE, OPTIONS, &mut ram).map(drop).unwrap();
+    let mut longest = 0;
+    for _ in 0..40 {
+        let mut db = Db::open(&mut image, &WIDE, OPTIONS, &mut ram).unwrap();
+        let before = db.stats().programs;
+        db.begin().map(drop).unwrap();
+        longest = longest.max(db.stats().programs - before);
+        for _ in 0..100 {
+            let values =
+                core::array::from_fn::<_, 8, _>(|_| Value::Integer(prng.next().cast_signed()));
+            let mut tx = db.begin().unwrap();
+            tx.insert(0, &values).unwrap();
+            tx.commit(Durability::Durable).unwrap();
+        }
+    }
+    assert!(longest > 8, "a root takes {longest} pages, its confirm page among them");
 }

@@ -442,6 +442,6 @@ impl Engine {
 const fn not_bad(stop: Stop) -> Done<bool> {
     match stop {
         Stop::Bad => Ok(false),
-        Stop::Cut | Stop::Full | Stop::Breach(_) => Err(stop),
+        Stop::Cut | Stop::Unread | Stop::Full | Stop::Breach(_) => Err(stop),
     }
 }

@@ -83,13 +83,15 @@ impl Engine {
         };
         let looked_at = from.max(self.window.upto);
         let to = (looked_at + 1 + self.device.below(3) as u8).min(SUMMARY);
+        let mut alive = Vec::new();
         for page in looked_at..to {
             for (place, row) in self.page_rows(number, page)? {
                 if self.stays_alive(place, &row)? {
-                    self.window.rows.push((place, row));
+                    alive.push((place, row));
                 }
             }
         }
+        self.window.rows.append(&mut alive);
         self.window.upto = to;
         let waits = if self.config.lingers { self.device.below(2) == 0 } else { to % 2 == 1 };
         if to < SUMMARY && waits {

@@ -4,6 +4,7 @@
 //! 2. A page in flight at a cut reads as blank, unreadable or whole, drawn anew at each read.
 //! 3. A block whose erase was cut shows its old pages in the same way, until it is erased.
 //! 4. A block that failed goes on failing; a marked block is neither erased nor programmed.
+//! 5. A read may fail once, whatever it was to show.
 
 use std::rc::Rc;
 
@@ -21,6 +22,8 @@ pub(crate) enum Stop {
     Cut,
     /// The program or the erase failed.
     Bad,
+    /// A read failed, and will not fail again.
+    Unread,
     /// No block is left for this.
     Full,
     /// A rule of the device or of the protocol was broken.
@@ -115,6 +118,8 @@ pub(crate) struct Device {
     pub(crate) fails_left: u32,
     /// Blocks that do not go bad.
     pub(crate) sturdy: u64,
+    /// Reads until one fails; None for never.
+    pub(crate) unread_in: Option<u64>,
 }
 
 impl Device {
@@ -132,6 +137,7 @@ impl Device {
             fail_one_in: 0,
             fails_left: 0,
             sturdy: 0,
+            unread_in: None,
         }
     }
 
@@ -167,6 +173,19 @@ impl Device {
                 _ => Seen::Page(Rc::clone(page)),
             },
         }
+    }
+
+    /// Count a read: it may be the one that fails.
+    pub(crate) fn count_read(&mut self) -> Done {
+        let is_failed = self.unread_in == Some(0);
+        self.unread_in = self.unread_in.and_then(|reads| reads.checked_sub(1));
+        if is_failed { Err(Stop::Unread) } else { Ok(()) }
+    }
+
+    /// Read in a session, where a read may fail.
+    pub(crate) fn try_read(&mut self, block: u8, page: u8) -> Done<Seen> {
+        self.count_read()?;
+        Ok(self.read(block, page))
     }
 
     /// Count an operation: true where the power goes in it.

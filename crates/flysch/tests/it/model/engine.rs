@@ -216,6 +216,16 @@ impl Engine {
         }
     }
 
+    /// Go on in the session that formatted.
+    pub(crate) fn begin_new(&mut self) {
+        self.last.list = self.list;
+        self.begin_tail();
+        self.release();
+        if self.is(Broken::NewBeginsAtOnce) {
+            self.log_page = 0;
+        }
+    }
+
     /// Take the table over, and find blocks by number from here on.
     pub(crate) fn adopt_table(&mut self, table: &Table) {
         self.table = *table;
@@ -430,24 +440,39 @@ impl Engine {
     }
 
     /// Undo the open transaction. Where a head has moved, everything programmed since is void.
+    /// Where a read fails, the transaction stays open, and nothing is done before it is undone.
     pub(crate) fn rollback(&mut self) -> Done {
         let Some(open) = self.open.take() else { return Ok(()) };
+        let outcome = self.undo(&open);
+        if outcome == Err(Stop::Unread) && !self.is(Broken::HalfUndone) {
+            // Entries and runs are gone. The rest is done again by the next call.
+            self.open = Some(Open { mem: Vec::new(), runs: Vec::new(), ..open });
+        }
+        outcome
+    }
+
+    fn undo(&mut self, open: &Open) -> Done {
         self.state.ring_last = open.ring_last;
-        for ((stream, head), tail) in WRITTEN.into_iter().zip(open.heads).zip(open.tails) {
+        for ((stream, head), tail) in WRITTEN.into_iter().zip(open.heads).zip(&open.tails) {
             if stream == RING && self.is(Broken::RingNotRolledBack) {
                 continue;
             }
-            self.roll_back_stream(stream, head, tail)?;
+            self.roll_back_stream(stream, head, tail.clone())?;
         }
         Ok(())
     }
 
     fn roll_back_stream(&mut self, stream: usize, begin: Head, tail: Tail) -> Done {
         let head = self.state.heads[stream];
-        self.tails[stream] = tail;
         if head == begin {
+            self.tails[stream] = tail;
             return Ok(());
         }
+        // The committed rows of the tail are on flash: in the log, and on the first page that the
+        // transaction programmed.
+        self.tails[stream] = Tail::default();
+        self.device.count_read()?;
+        self.tails[stream] = tail;
         let logged = if stream == HOT { &self.last.tail } else { &self.last.ring_tail };
         self.is_log_tail(stream, logged)?;
         let end = if head.number == begin.number { head.page } else { PAGES };

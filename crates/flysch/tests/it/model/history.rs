@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::device::{Device, Done, Stop};
 use super::engine::Engine;
-use super::plan::{Failing, Plan};
+use super::plan::{About, Failing, Plan};
 use super::ring::{Given, RING_KEY_COUNT};
 use super::state::{RING_KEYS, Row};
 use super::switches::Broken;
@@ -18,6 +18,7 @@ pub(crate) struct Tally {
     pub(crate) mounts: u64,
     pub(crate) checks: u64,
     pub(crate) full: u64,
+    pub(crate) unread: u64,
     pub(crate) spans_max: usize,
 }
 
@@ -27,6 +28,7 @@ impl Tally {
         self.mounts += other.mounts;
         self.checks += other.checks;
         self.full += other.full;
+        self.unread += other.unread;
         self.spans_max = self.spans_max.max(other.spans_max);
     }
 }
@@ -82,12 +84,16 @@ impl History {
         Ok(history)
     }
 
-    /// Format until it is not cut any more, then mount.
+    /// Format until it is not cut any more, then mount, or go on in the session that formatted.
     fn format(&mut self) -> Done {
         loop {
             let cut_in = if self.below(2) == 0 { self.below(9) } else { u64::MAX };
             self.engine.device.power_on(cut_in);
             match self.engine.write_first_root() {
+                Ok(()) if self.plan.about == About::NewDatabase => {
+                    self.engine.begin_new();
+                    return Ok(());
+                }
                 Ok(()) => return self.remount(),
                 Err(Stop::Cut) => self.tally.cuts += 1,
                 Err(stop) => return Err(stop),
@@ -261,6 +267,21 @@ impl History {
         self.engine.rollback()
     }
 
+    /// Do something in which a read may fail.
+    pub(crate) fn with_failing_read(&mut self, work: impl FnOnce(&mut Self) -> Done) -> Done {
+        if self.plan.about == About::FailingReads && self.below(4) == 0 {
+            self.engine.device.unread_in = Some(self.below(5));
+        }
+        let outcome = work(self);
+        self.engine.device.unread_in = None;
+        outcome
+    }
+
+    /// Undo what a rollback left in which a read failed, as the next call does.
+    fn finish_rollback(&mut self) -> Done {
+        if self.open.is_none() && self.engine.open.is_some() { self.rollback() } else { Ok(()) }
+    }
+
     pub(crate) fn hold(&mut self) {
         self.settle_ring();
         let commit = self.engine.state.commit;
@@ -291,17 +312,17 @@ impl History {
         self.begin();
         let count = if self.below(8) == 0 { 8 + self.below(24) } else { 1 + self.below(4) };
         for _ in 0..count {
-            self.statement()?;
+            self.with_failing_read(Self::statement)?;
             match self.below(40) {
                 0 | 1 => self.engine.flush()?,
-                2 => self.engine.merge_slice()?,
+                2 => self.with_failing_read(|it| it.engine.merge_slice())?,
                 3 => self.check()?,
                 4 => self.engine.compact_slice()?,
                 5 => self.record_now()?,
                 _ => self.flush_full()?,
             }
         }
-        if self.below(6) == 0 { self.rollback() } else { self.commit() }
+        if self.below(6) == 0 { self.with_failing_read(Self::rollback) } else { self.commit() }
     }
 
     /// The memory table is small.
@@ -315,9 +336,9 @@ impl History {
         match self.below(if self.plan.config.has_ring { 34 } else { 30 }) {
             30.. => self.advance_ring(),
             24.. => self.engine.copy_slice(),
-            0..=7 => self.engine.compact_slice(),
+            0..=7 => self.with_failing_read(|it| it.engine.compact_slice()),
             8..=11 => self.engine.flush(),
-            12..=18 => self.engine.merge_slice(),
+            12..=18 => self.with_failing_read(|it| it.engine.merge_slice()),
             19 => self.engine.write_record(false),
             20..=22 if self.held.len() < 2 => {
                 self.hold();
@@ -352,19 +373,25 @@ impl History {
     }
 
     fn step(&mut self) -> Done {
+        self.finish_rollback()?;
         let outcome = match self.below(3) {
             0 if self.goes_on_moving() => self.engine.compact_slice(),
             0 => self.maintain(),
             _ => self.transaction(),
         };
         let outcome = match outcome {
-            Err(Stop::Full) => {
-                self.tally.full += 1;
-                self.rollback()
+            Err(stop @ (Stop::Full | Stop::Unread)) => {
+                self.tally.full += u64::from(stop == Stop::Full);
+                self.tally.unread += u64::from(stop == Stop::Unread);
+                self.with_failing_read(Self::rollback)
             }
             other => other,
         };
-        outcome?;
+        match outcome {
+            // The next call undoes the rest.
+            Err(Stop::Unread) => return Ok(()),
+            other => other?,
+        }
         let room = self.engine.free_count().saturating_sub(u32::from(self.plan.config.list_len));
         if room < 11 {
             // Snapshots are too old before the writer has to wait.
@@ -386,6 +413,7 @@ impl History {
         loop {
             self.step()?;
             if self.below(if self.plan.is_storm { 4 } else { 20 }) == 0 {
+                self.finish_rollback()?;
                 self.engine.close()?;
                 if self.below(8) == 0 {
                     return Ok(());

@@ -37,7 +37,7 @@ impl Engine {
     pub(crate) fn run_entries(&mut self, run: &Run, page: RunPage) -> Done<Rc<Page>> {
         let block = self.block_of(run.space, page.number);
         if let Some(block) = block
-            && let Seen::Page(content) = self.device.read(block, page.page)
+            && let Seen::Page(content) = self.device.try_read(block, page.page)?
             && matches!(&*content, Page::Run { space, number, .. }
                 if *space == run.space && *number == page.number)
         {

@@ -52,6 +52,8 @@ fn no_history_breaks_the_protocol() {
             other if other % 8 == 3 => Plan::roots(seed, None),
             2 | 10 => Plan::ahead(seed, None),
             26 => Plan::doubtful_names(seed, None),
+            12 => Plan::begun(seed, None),
+            20 => Plan::failing_reads(seed, None),
             14 | 18 | 22 | 30 => Plan::moves(seed, None),
             other if other % 8 == 7 => Plan::built_roots(seed, None),
             _ => Plan::new(seed, None),

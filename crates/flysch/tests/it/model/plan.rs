@@ -14,6 +14,16 @@ pub(crate) enum Failing {
     All,
 }
 
+/// What a history is about besides cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Cuts,
+    /// The session that formatted goes on; else the device is mounted first.
+    NewDatabase,
+    /// Reads fail now and then, once each.
+    FailingReads,
+}
+
 /// How a history is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -32,6 +42,7 @@ pub(crate) struct Plan {
     /// Snapshots are let go a third as often.
     pub(crate) holds: bool,
     pub(crate) failing: Failing,
+    pub(crate) about: About,
 }
 
 impl Plan {
@@ -141,6 +152,21 @@ impl Plan {
         plan
     }
 
+    /// A plan by the rules that are built, of a new database that is written to at once.
+    pub(crate) fn begun(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::ahead(seed, broken);
+        plan.about = About::NewDatabase;
+        plan
+    }
+
+    /// A plan of reads that fail, once each, in lives that are long enough for rollbacks.
+    pub(crate) fn failing_reads(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::new(seed * 2 + 1, broken);
+        plan.about = About::FailingReads;
+        plan.life_len = plan.life_len.max(60);
+        plan
+    }
+
     /// The plan of a seed: geometry, `NvRam`, failures and lengths vary.
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut prng = flysch_chip::Prng::new(seed ^ 0x5bd1_e995);
@@ -183,6 +209,7 @@ impl Plan {
             is_storm,
             holds,
             failing,
+            about: About::Cuts,
         }
     }
 }

@@ -246,7 +246,7 @@ impl Engine {
         let Some(block) = self.block_of(0, number).filter(|_| !is_open && !has_none) else {
             return Ok(false);
         };
-        if let Seen::Page(content) = self.device.read(block, SUMMARY)
+        if let Seen::Page(content) = self.device.try_read(block, SUMMARY)?
             && let Page::Summary { number: written, spans } = &*content
             && *written == number
         {
@@ -269,7 +269,7 @@ impl Engine {
         if is_deep && self.is_void_in_summary(number, page)? {
             return Ok(None);
         }
-        if let Seen::Page(content) = self.device.read(block, page)
+        if let Seen::Page(content) = self.device.try_read(block, page)?
             && let Page::Rows(rows) = &*content
             && rows.number == number
         {

@@ -146,6 +146,11 @@ pub(crate) enum Broken {
     RootLeavesBase,
     /// The first record has what changed since the last page of the table, and not since the first.
     ChangesFromLastPart,
+    /// The first record of a new database is on the first page of its log block, though a mount
+    /// looks for it behind the pages of the block table.
+    NewBeginsAtOnce,
+    /// A rollback in which a read failed is not done again: what it left may be committed.
+    HalfUndone,
 }
 
 /// The switches that take a ring to be found.
@@ -229,6 +234,8 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::ComingRivalsStay, 4_000, Plan::moves),
     (Broken::RootLeavesBase, 4_000, Plan::ahead),
     (Broken::ChangesFromLastPart, 1_000, Plan::ahead),
+    (Broken::NewBeginsAtOnce, 100, Plan::begun),
+    (Broken::HalfUndone, 100, Plan::failing_reads),
 ];
 
 /// Rules that no history of the model needs: numbers that go on, copies that wait until a session

@@ -1,0 +1,43 @@
+//! Blocks that are packed because their pages are not full.
+//!
+//! A page is programmed with what its part of the tail has, so pages of a table that shares the
+//! tail
+//! with a ring are filled half at least. Where space is short, a survey takes what such pages lack
+//! for dead, and their rows are moved to pages that are full. Nothing of a survey is on flash: each
+//! session looks through all blocks once, and finds what the session before had not come to.
+
+use flysch::db::{Db, DbError};
+
+use super::rings::{ALL, EVENT, OPTIONS, SHAPES, fill, insert};
+use super::world;
+
+/// Bytes that a note takes at least.
+const NOTE_LEAST: i64 = 43;
+
+/// Sessions on a full device, in which only a ring goes on: the first packs what is left of what
+/// the one before began, and those that follow find nothing to move.
+#[test]
+fn a_full_device_that_is_opened_again_is_packed_once() {
+    for (page_size, pages_per_block, block_count, more) in SHAPES {
+        let mut chip = world::chip_of(page_size, pages_per_block, block_count);
+        let refused = Db::create(&mut chip, &ALL, OPTIONS, &mut []).map(drop);
+        let Err(DbError::RamTooSmall { needed }) = refused else { panic!("{refused:?}") };
+        let mut ram = vec![0; needed + more];
+        let notes = fill(&mut Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap());
+        let pages = notes * NOTE_LEAST / i64::from(page_size);
+        let mut next = 10_000_000;
+        for life in 0..3 {
+            let mut db = Db::open(&mut chip, &ALL, OPTIONS, &mut ram).unwrap();
+            for id in next..next + notes / 3 {
+                insert(&mut db, EVENT, id).unwrap();
+            }
+            next += notes / 3;
+            let moved = i64::from(db.moved_pages());
+            let most = if life == 0 { pages / 8 } else { 0 };
+            assert!(
+                moved <= most,
+                "{moved} of {pages} pages moved in life {life}, {page_size} bytes"
+            );
+        }
+    }
+}
