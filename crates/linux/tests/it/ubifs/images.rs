@@ -272,7 +272,8 @@ fn misled(change: impl FnOnce([u32; 2], &[u32]) -> Change) -> Device {
 /// (`validate_ref` and `replay_bud`). Else two writers would write to one LEB.
 #[test]
 fn references_that_cannot_be_are_refused() {
-    let cases: [(&str, fn([u32; 2], &[u32]) -> Change); 8] = [
+    type Mislead = fn([u32; 2], &[u32]) -> Change;
+    let cases: [(&str, Mislead); 8] = [
         ("LEB of the index head", |[_, index], _| (0, 24, index)),
         ("LEB of an earlier head", |_, lebs| (1, 24, lebs[0])),
         ("LEB of a later head", |_, lebs| (0, 24, lebs[1])),
@@ -304,7 +305,7 @@ fn a_head_may_have_the_leb_of_the_collector() {
         }
         vfs.unmount().unwrap();
         let mut vfs = device.mount().unwrap();
-        assert!(read_all(&mut vfs, "new3").unwrap() == [59; 30_000], "reference {number}");
+        assert!(read_all(&mut vfs, "new3").unwrap() == vec![59; 30_000], "reference {number}");
     }
 }
 
