@@ -309,9 +309,10 @@ fn a_head_may_have_the_leb_of_the_collector() {
     }
 }
 
-/// The story of a damaged image: a reference led elsewhere, so that nothing told of the nodes behind
-/// its place. The size of an inode before them in the same LEB was corrected, and they were copied
-/// along. A journal head went on in the free space that the LPT knew of, and programmed them again.
+/// The story of a damaged image: a reference led elsewhere, so that nothing told of the nodes
+/// behind its place. The size of an inode before them in the same LEB was corrected, and they were
+/// copied along. A journal head went on in the free space that the LPT knew of, and programmed them
+/// again.
 #[test]
 fn what_no_reference_leads_to_is_not_copied() {
     let (device, mut vfs) = small();
