@@ -68,6 +68,10 @@ impl Codec {
     }
 }
 
+/// The longest CPU time, picoseconds: whole nanoseconds. It stands for what is longer, because a
+/// platform may have absurd figures.
+const BUSY_PS_MAX: u64 = u64::MAX / 1000 * 1000;
+
 /// A handle on the CPU of one simulation. Clones share the same CPU.
 #[derive(Clone, Debug)]
 pub struct Cpu {
@@ -104,7 +108,7 @@ impl Cpu {
         let Speed { ps_per_instruction, program_ps_per_instruction, prices, .. } = &self.speed;
         let is_of_program = unit.is_of_program();
         let ps = if is_of_program { program_ps_per_instruction } else { ps_per_instruction };
-        self.charge_ps(number * prices.of(unit) * ps / 1000);
+        self.charge_ps(number.saturating_mul(prices.of(unit)).saturating_mul(*ps) / 1000);
     }
 
     /// Charge for copying bytes between user, cache and buffers.
@@ -147,7 +151,7 @@ impl Cpu {
         // Fractions of a nanosecond are carried over, so that small pieces of work are not rounded
         // away.
         let before = self.busy_ps.get();
-        let after = before + ps;
+        let after = before.saturating_add(ps).min(BUSY_PS_MAX);
         self.busy_ps.set(after);
         self.clock.advance(after / 1000 - before / 1000);
     }
@@ -181,5 +185,24 @@ impl Cpu {
     /// The clock that charged work advances.
     pub const fn clock(&self) -> &Clock {
         &self.clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_figures_take_the_longest_time() {
+        let figure = 1_000_000_000;
+        let speed = Speed { ps_per_instruction: figure, ..Speed::default() };
+        let cpu = Cpu::new(Clock::new(), speed);
+        cpu.charge(Unit::ChecksumByte, figure);
+        let busy_ns = cpu.busy_ns();
+        assert!(busy_ns > figure, "{busy_ns}");
+        cpu.charge_ps(u64::MAX);
+        cpu.charge(Unit::ChecksumByte, figure);
+        cpu.end_nanosecond();
+        assert_eq!(cpu.busy_ns(), u64::MAX / 1000);
     }
 }

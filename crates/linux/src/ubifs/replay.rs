@@ -104,6 +104,10 @@ impl Ubifs {
         }
     }
 
+    /// Note a reference to a LEB of the journal. A commit under way refers to the LEBs of the
+    /// journal heads again. Any other second reference is refused, as in `validate_ref`: two heads
+    /// would write to the LEB. The LEB of the index head is refused because the next commit writes
+    /// there.
     fn take_reference(
         &self,
         scan: &Scan,
@@ -116,19 +120,17 @@ impl Ubifs {
         let damaged = Fault::Damaged { lnum: scan.lnum, offset: node.0 };
         let reference = RefNode::parse(scan.node(node)).ok_or(damaged)?;
         let sane = self.geometry.is_main(reference.lnum)
+            && reference.lnum != self.index_head.0
             && reference.offset <= self.geometry.leb_size
-            && reference.offset.is_multiple_of(8)
-            && reference.head < 3;
+            && reference.offset.is_multiple_of(self.geometry.page_size)
+            && (reference.head as usize) < Head::ALL.len();
         if !sane {
             return Err(damaged);
         }
-        // A LEB that begins anew was emptied since. Else a commit under way refers to the LEBs of
-        // the journal heads again.
-        if reference.offset == 0 {
-            references.retain(|known| known.lnum != reference.lnum);
-        }
-        if references.iter().all(|known| known.lnum != reference.lnum) {
-            references.push(reference);
+        match references.iter().find(|known| known.lnum == reference.lnum) {
+            None => references.push(reference),
+            Some(known) if known.head == reference.head && known.offset <= reference.offset => {}
+            Some(_) => return Err(damaged),
         }
         Ok(())
     }
@@ -154,6 +156,9 @@ impl Ubifs {
         }
         let mut used = 0;
         for &node in &scan.nodes {
+            if !node.1.node_type.may_be_in_journal() {
+                return Err(Fault::Damaged { lnum, offset: node.0 });
+            }
             self.sequence = self.sequence.max(node.1.sequence);
             let place = scan.place(node);
             used += aligned(place.len);
@@ -285,13 +290,15 @@ impl Ubifs {
     }
 
     /// Write another size into an inode where it is, without the journal, as `fix_size_in_place`
-    /// does. The LEB is replaced as a whole.
+    /// does. The LEB is replaced up to its free space. What a lost part of the journal left there
+    /// is not copied, because a journal head may go on there.
     fn write_size(&mut self, ino: u32, size: u64) -> Result<(), Fault> {
         let missing = Fault::Damaged { lnum: self.geometry.main_first, offset: 0 };
         let Place { lnum, offset, len } = self.find(Key::inode(ino))?.ok_or(missing)?;
         let mut leb = vec![0; self.geometry.leb_size as usize];
         self.ubi.read(lnum, 0, &mut leb)?;
         let damaged = Fault::Damaged { lnum, offset };
+        leb.truncate((self.geometry.leb_size - self.lprops(lnum)?.free) as usize);
         let node = leb.get_mut(offset as usize..).and_then(|it| it.get_mut(..len as usize));
         InodeNode::resize(node.ok_or(damaged)?, size).ok_or(damaged)?;
         let used = leb.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);

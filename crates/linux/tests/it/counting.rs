@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 use flysch_chip::{Clock, Recorder};
 use flysch_linux::cache::{PageCache, ReadAheadProfile};
-use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::{
     CACHE_PAGE_SIZE, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino,
 };
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
+
+use crate::machine::speed;
 
 const ROOT: Ino = Ino(1);
 const FILE: Ino = Ino(2);
@@ -57,15 +59,7 @@ pub(crate) fn mount(size: u64, profile: ReadAheadProfile) -> (Vfs, Rc<RefCell<Lo
     let recorder = Recorder::new(clock.clone(), "test");
     let log = Rc::default();
     let fs = Counting { size, recorder: recorder.clone(), log: Rc::clone(&log) };
-    let vfs = Vfs::mount(
-        Box::new(fs),
-        profile,
-        Cpu::new(
-            clock,
-            Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
-        ),
-        recorder,
-    );
+    let vfs = Vfs::mount(Box::new(fs), profile, Cpu::new(clock, speed()), recorder);
     (vfs, log)
 }
 

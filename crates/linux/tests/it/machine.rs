@@ -204,6 +204,11 @@ impl Machine {
     }
 }
 
+/// A CPU on which instructions and copies take time.
+pub(crate) fn speed() -> Speed {
+    Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() }
+}
+
 /// Write to a file until there is no room. Returns the bytes that were written.
 pub(crate) fn fill(vfs: &mut Vfs, fd: Fd) -> u64 {
     let mut size = 0;

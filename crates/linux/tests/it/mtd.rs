@@ -23,10 +23,7 @@ fn partition(ecc: EccMode) -> (Partition, Shared<FaultInjector>, Clock) {
     let clock = Clock::new();
     let chip = Chip::new(Arc::new(Part { geometry, ..part }), clock.clone(), 1);
     let device = Shared::new(FaultInjector::new(chip));
-    let cpu = Cpu::new(
-        clock.clone(),
-        Speed { ps_per_instruction: 0, copy_ps_per_byte: 0, ..Speed::default() },
-    );
+    let cpu = Cpu::new(clock.clone(), Speed::default());
     let recorder = Recorder::new(clock.clone(), "test");
     let raw = RawNand::attach(Box::new(device.clone()), recorder, cpu, ecc, (0, 0)).unwrap();
     let mtd = Partition::new(Rc::new(RefCell::new(raw)), FIRST, BLOCKS).unwrap();

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Clock, Prng, Recorder};
 use flysch_linux::cache::ReadAheadProfile::{self, A, B, C};
-use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::cpu::Cpu;
 use flysch_linux::filesystem::{FileSystem, FsError, Ino};
 use flysch_linux::tmpfs::Tmpfs;
 use flysch_linux::vfs::{Advice, FILE_SIZE_MAX, Fd, Vfs};
 
 use crate::counting::{self, TICK_NS, content};
+use crate::machine::speed;
 
 const MIB: u64 = 1 << 20;
 
@@ -18,15 +19,7 @@ fn tmpfs(size_max: u64) -> Vfs {
     let clock = Clock::new();
     let recorder = Recorder::new(clock.clone(), "test");
     let fs: Box<dyn FileSystem> = Box::new(Tmpfs::new(size_max));
-    Vfs::mount(
-        fs,
-        C,
-        Cpu::new(
-            clock,
-            Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
-        ),
-        recorder,
-    )
+    Vfs::mount(fs, C, Cpu::new(clock, speed()), recorder)
 }
 
 fn read_all(vfs: &mut Vfs, fd: Fd) -> Vec<u8> {

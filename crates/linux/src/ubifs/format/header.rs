@@ -45,6 +45,11 @@ pub(in super::super) struct Header {
 }
 
 impl NodeType {
+    /// Whether a LEB of the journal may hold nodes of this type. Padding is skipped.
+    pub(in super::super) const fn may_be_in_journal(self) -> bool {
+        matches!(self, Self::Inode | Self::Data | Self::Dent | Self::Truncation | Self::Other(_))
+    }
+
     const fn number(self) -> u8 {
         match self {
             Self::Inode => 0,

@@ -20,6 +20,11 @@ impl Ubifs {
         let mut order = Vec::new();
         self.list_dirty(root, &mut order);
         let (lnum, from) = self.index_head;
+        let lprops = self.lprops(lnum)?;
+        // The master node or the LPT is wrong: a journal head has the LEB, or wrote to it.
+        if lprops.taken || lprops.free != self.geometry.leb_size - from {
+            return Err(Fault::Damaged { lnum, offset: from });
+        }
         let mut run = Run { lnum, from, bytes: Vec::new() };
         for id in order {
             self.commit_znode(id, &mut run)?;

@@ -20,11 +20,13 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Recorder, Shared, Tracer};
 use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::cpu::Cpu;
 use flysch_linux::jffs2::{Compressor, Jffs2, MountError, Options};
 use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::vfs::Vfs;
 use flysch_nand::Geometry;
+
+use crate::machine::speed;
 
 /// A part with pages of 2 KiB and few, small blocks, so that the collector is always at work.
 pub(crate) fn small_part(pages_per_block: u32, block_count: u32) -> Arc<Part> {
@@ -81,8 +83,7 @@ impl Bench {
     }
 
     fn cpu(&self) -> Cpu {
-        let speed = Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() };
-        Cpu::new(self.recorder.clock().clone(), speed)
+        Cpu::new(self.recorder.clock().clone(), speed())
     }
 
     pub(crate) fn attach(&self) -> Result<Partition, MtdError> {

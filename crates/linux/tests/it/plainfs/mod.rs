@@ -9,13 +9,13 @@ use flysch_chip::{Clock, Prng, Recorder};
 use flysch_linux::block_device::{BlockDevice, BlockError};
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::{Bus, Card};
-use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::cpu::Cpu;
 use flysch_linux::plainfs::{Plainfs, PlainfsError};
 use flysch_linux::vfs::Vfs;
 
 use crate::crash::{self, Plan, Rig};
 use crate::ftl::{LOG_BLOCK, PAGE_MAP, attach, chip, shape};
-use crate::machine::fill;
+use crate::machine::{fill, speed};
 use disk::Disk;
 
 /// Size of the disk, blocks of 4 KiB.
@@ -23,10 +23,7 @@ const BLOCKS: u32 = 128;
 
 fn on(device: Box<dyn BlockDevice>, clock: &Clock, is_new: bool) -> Result<Vfs, PlainfsError> {
     let recorder = Recorder::new(clock.clone(), "test");
-    let cpu = Cpu::new(
-        clock.clone(),
-        Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() },
-    );
+    let cpu = Cpu::new(clock.clone(), speed());
     let make = if is_new { Plainfs::format } else { Plainfs::mount };
     let fs = make(device, cpu.clone(), &recorder)?;
     Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))

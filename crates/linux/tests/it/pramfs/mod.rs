@@ -26,10 +26,7 @@ fn memory(size: u32, clock: &Clock) -> Held {
 
 fn mount(memory: &Held, clock: &Clock) -> Result<Vfs, PramfsError> {
     let recorder = Recorder::new(clock.clone(), "test");
-    let cpu = Cpu::new(
-        clock.clone(),
-        Speed { ps_per_instruction: 0, copy_ps_per_byte: 0, ..Speed::default() },
-    );
+    let cpu = Cpu::new(clock.clone(), Speed::default());
     let fs = Pramfs::mount(Box::new(memory.clone()), cpu.clone(), recorder.clone())?;
     Ok(Vfs::mount(Box::new(fs), ReadAheadProfile::C, cpu, recorder))
 }

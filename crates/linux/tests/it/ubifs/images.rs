@@ -5,11 +5,16 @@ use std::path::Path;
 use std::process::Command;
 
 use flysch_chip::{FaultPlan, Prng};
-use flysch_linux::ubifs::{Compressor, Options};
+use flysch_linux::ubifs::{Compressor, MountError, Options};
+use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
 
 use super::content::read_all;
 use super::device::{BLOCK, Device, PAGE};
+
+const SUPERBLOCK: u8 = 6;
+const MASTER: u8 = 7;
+const REFERENCE: u8 = 8;
 
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut prng = Prng::new(11);
@@ -151,30 +156,63 @@ fn damage(device: &Device, seed: u64) {
     }
 }
 
-/// A file system whose nodes of a type have other bytes from `at` on, with right checksums.
-fn falsified(node_type: u8, at: usize, bytes: &[u8]) -> Device {
+/// A file system with a file of 9000 bytes, which is synced.
+fn small() -> (Device, Vfs) {
     let device = Device::new(24, Options::default());
     device.format().unwrap();
     let mut vfs = device.mount().unwrap();
     let fd = vfs.open("file", true).unwrap();
     vfs.write(fd, 0, &[3; 9000]).unwrap();
-    vfs.unmount().unwrap();
-    let is_node = |page: &[u8]| page[..4] == [0x31, 0x18, 0x10, 0x06] && page[20] == node_type;
-    let mut count = 0;
-    for block in 0..24 {
+    vfs.fsync(fd).unwrap();
+    vfs.close(fd).unwrap();
+    (device, vfs)
+}
+
+/// The nodes of a type in a block, where each begins.
+fn nodes(content: &[u8], node_type: u8) -> Vec<usize> {
+    let is_node = |at: &usize| {
+        let node = &content[*at..];
+        node.len() >= 24 && word_at(node, 0) == 0x0610_1831 && node[20] == node_type
+    };
+    (0..content.len()).step_by(8).filter(is_node).collect()
+}
+
+/// Change the nodes of a type, in the order in which they were written, and make their checksums
+/// right. Returns the number of nodes.
+fn edit(device: &Device, node_type: u8, mut change: impl FnMut(usize, &mut [u8])) -> usize {
+    let blocks = device.chip.borrow().device().chip().part().geometry.block_count;
+    let mut found = Vec::new();
+    for block in 0..blocks {
         device.rewrite(block, |content| {
-            for start in (0..content.len()).step_by(PAGE) {
-                let node = &mut content[start..];
-                if is_node(node) {
-                    let len = u32::from_le_bytes(node[16..20].try_into().unwrap()) as usize;
-                    node[at..at + bytes.len()].copy_from_slice(bytes);
-                    let crc = !crc32fast::hash(&node[8..len]);
-                    node[4..8].copy_from_slice(&crc.to_le_bytes());
-                    count += 1;
-                }
+            for at in nodes(content, node_type) {
+                let sequence = u64::from_le_bytes(content[at + 8..at + 16].try_into().unwrap());
+                found.push((sequence, block, at));
             }
         });
     }
+    found.sort_unstable();
+    for (number, &(_, block, at)) in found.iter().enumerate() {
+        device.rewrite(block, |content| {
+            let len = word_at(&content[at..], 16) as usize;
+            let node = &mut content[at..at + len];
+            change(number, node);
+            let crc = !crc32fast::hash(&node[8..]);
+            node[4..8].copy_from_slice(&crc.to_le_bytes());
+        });
+    }
+    found.len()
+}
+
+fn word_at(node: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(node[at..at + 4].try_into().unwrap())
+}
+
+/// A file system whose nodes of a type have other bytes from `at` on, with right checksums.
+fn falsified(node_type: u8, at: usize, bytes: &[u8]) -> Device {
+    let (device, mut vfs) = small();
+    vfs.unmount().unwrap();
+    let count =
+        edit(&device, node_type, |_, node| node[at..at + bytes.len()].copy_from_slice(bytes));
     assert!(count > 0, "nodes of type {node_type}");
     device
 }
@@ -183,8 +221,6 @@ fn falsified(node_type: u8, at: usize, bytes: &[u8]) -> Device {
 /// began within a page.
 #[test]
 fn numbers_that_cannot_be_are_refused() {
-    const SUPERBLOCK: u8 = 6;
-    const MASTER: u8 = 7;
     let most = u64::MAX.to_le_bytes();
     let cases: [(&str, u8, usize, &[u8]); 9] = [
         ("sequence number", MASTER, 8, &most),
@@ -201,4 +237,101 @@ fn numbers_that_cannot_be_are_refused() {
     for (what, node_type, at, bytes) in cases {
         assert!(falsified(node_type, at, bytes).mount().is_err(), "{what}");
     }
+}
+
+/// A number that a reference of the log gets: of which reference, at which byte.
+type Change = (usize, usize, u32);
+
+/// Change the references of the log. `change` gets the LEBs of the collector and of the index head,
+/// and those that the references name.
+fn mislead(device: &Device, change: impl FnOnce([u32; 2], &[u32]) -> Vec<Change>) {
+    let (mut spots, mut lebs) = ([0; 2], Vec::new());
+    edit(device, MASTER, |_, node| spots = [60, 64].map(|at| word_at(node, at)));
+    edit(device, REFERENCE, |_, node| lebs.push(word_at(node, 24)));
+    let changes = change(spots, &lebs);
+    edit(device, REFERENCE, |number, node| {
+        for &(_, at, value) in changes.iter().filter(|change| change.0 == number) {
+            node[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }
+    });
+}
+
+/// A file system that was not unmounted, whose references of the heads of names and of data, in
+/// this order, are changed.
+fn misled(change: impl FnOnce([u32; 2], &[u32]) -> Change) -> Device {
+    let (device, vfs) = small();
+    drop(vfs);
+    mislead(&device, |spots, lebs| {
+        assert_eq!(lebs.len(), 2, "{lebs:?}");
+        vec![change(spots, lebs)]
+    });
+    device
+}
+
+/// A reference of the log says which LEB belongs to the journal. Linux refuses one that cannot be
+/// (`validate_ref` and `replay_bud`). Else two writers would write to one LEB.
+#[test]
+fn references_that_cannot_be_are_refused() {
+    type Mislead = fn([u32; 2], &[u32]) -> Change;
+    let cases: [(&str, Mislead); 8] = [
+        ("LEB of the index head", |[_, index], _| (0, 24, index)),
+        ("LEB of an earlier head", |_, lebs| (1, 24, lebs[0])),
+        ("LEB of a later head", |_, lebs| (0, 24, lebs[1])),
+        ("LEB of the log", |_, _| (0, 24, 3)),
+        ("LEB beyond the volume", |_, _| (1, 24, 24)),
+        ("offset within a page", |_, _| (1, 28, 8)),
+        ("offset beyond the LEB", |_, _| (1, 28, 64 * 2048)),
+        ("head", |_, _| (1, 32, 3)),
+    ];
+    assert!(misled(|_, lebs| (0, 24, lebs[0])).mount().is_ok(), "nothing is wrong");
+    for (what, change) in cases {
+        let refused = misled(change).mount().err();
+        assert!(matches!(refused, Some(MountError::Damaged { .. })), "{what}: {refused:?}");
+    }
+}
+
+/// A reference to the empty LEB that is kept for the collector: the head goes on there, and the
+/// collector gets another LEB.
+#[test]
+fn a_head_may_have_the_leb_of_the_collector() {
+    for number in [0, 1] {
+        let device = misled(|[collector, _], _| (number, 24, collector));
+        let mut vfs = device.mount().unwrap();
+        for round in 0..60_u8 {
+            let fd = vfs.open(&format!("new{}", round % 7), true).unwrap();
+            vfs.write(fd, 0, &vec![round; 30_000]).unwrap();
+            vfs.close(fd).unwrap();
+            vfs.sync().unwrap();
+        }
+        vfs.unmount().unwrap();
+        let mut vfs = device.mount().unwrap();
+        assert!(read_all(&mut vfs, "new3").unwrap() == vec![59; 30_000], "reference {number}");
+    }
+}
+
+/// The story of a damaged image: a reference led elsewhere, so that nothing told of the nodes
+/// behind its place. The size of an inode before them in the same LEB was corrected, and they were
+/// copied along. A journal head went on in the free space that the LPT knew of, and programmed them
+/// again.
+#[test]
+fn what_no_reference_leads_to_is_not_copied() {
+    let (device, mut vfs) = small();
+    vfs.unmount().unwrap();
+    let mut vfs = device.mount().unwrap();
+    let fd = vfs.open("file", false).unwrap();
+    vfs.write(fd, 9000, &[4; 9000]).unwrap();
+    vfs.fsync(fd).unwrap();
+    drop(vfs);
+    mislead(&device, |[collector, _], lebs| {
+        let last = lebs.len() - 2;
+        vec![(last, 24, collector), (last, 28, 0), (last, 32, 0)]
+    });
+    let mut vfs = device.mount().unwrap();
+    assert_eq!(read_all(&mut vfs, "file").unwrap().len(), 18_000, "the data says so");
+    let fd = vfs.open("new", true).unwrap();
+    vfs.write(fd, 0, &[5; 100]).unwrap();
+    vfs.fsync(fd).unwrap();
+    vfs.unmount().unwrap();
+    let mut vfs = device.mount().unwrap();
+    assert!(read_all(&mut vfs, "new").unwrap() == [5; 100]);
 }

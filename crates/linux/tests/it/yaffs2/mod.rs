@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Recorder, Shared, Tracer};
 use flysch_linux::cache::ReadAheadProfile;
-use flysch_linux::cpu::{Cpu, Speed};
+use flysch_linux::cpu::Cpu;
 use flysch_linux::mtd::{EccMode, MtdError, Partition, RawNand};
 use flysch_linux::vfs::Vfs;
 use flysch_linux::yaffs2::{MountError, Options, Profile, Yaffs2};
 
 use crate::jffs2::state::{Names, read_all};
+use crate::machine::speed;
 
 /// The two generations of code, and the newer one without a cache.
 const ALL_OPTIONS: [Options; 3] = [
@@ -57,8 +58,7 @@ impl Bench {
     }
 
     fn cpu(&self) -> Cpu {
-        let speed = Speed { ps_per_instruction: 1000, copy_ps_per_byte: 500, ..Speed::default() };
-        Cpu::new(self.recorder.clock().clone(), speed)
+        Cpu::new(self.recorder.clock().clone(), speed())
     }
 
     fn attach(&self) -> Result<Partition, MtdError> {
