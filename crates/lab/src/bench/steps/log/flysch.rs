@@ -1,6 +1,6 @@
 //! The log of sensors in this project's engine: rows are in order of time, and a hash index finds
-//! them by sensor. A log that keeps its newest readings is a ring table, which gives whole blocks of
-//! the oldest ones back.
+//! them by sensor. A log that keeps its newest readings is a ring table, which gives whole blocks
+//! of the oldest ones back.
 
 use std::ops::RangeInclusive;
 
