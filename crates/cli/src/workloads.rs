@@ -45,8 +45,10 @@ pub(crate) struct Options {
     /// logger: readings in each transaction [default: 1]
     #[arg(long, value_name = "N")]
     batch: Option<Numbers>,
-    /// logger: keep this many of the newest readings; each transaction deletes as many old ones as
-    /// it inserts [default: all]
+    /// logger: keep this many of the newest readings, in a ring table of the engine; in SQLite each
+    /// transaction deletes as many old ones as it inserts. Before the interval at least twice as
+    /// many are inserted, and four blocks of them, so that old readings go in it as new ones come
+    /// [default: all]
     #[arg(long, value_name = "N")]
     keep: Option<Numbers>,
     /// logger: number of queries by time after the transactions, and of queries by sensor [default:

@@ -13,14 +13,19 @@ use crate::parameters::part;
 Examples:
   flysch model size --n 1000000 --key-size 12 --part gemalto-vfl --ram 14336
   flysch model size --per-day 86400 --keep-days 20 --part w25n01gv --record-size 40 --ram 16384
+  flysch model size --per-day 86400 --keep 100000 --part w25n01gv --record-size 40 --ram 16384
   flysch model size --n 100000 --part w25n01gv --ram 4096 --inserts-per-day 1000000 --absent-share 0.9")]
 pub(crate) struct Args {
     /// Number of keys that the index will hold
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=KEYS_MAX),
-          required_unless_present = "keep_days")]
+          required_unless_present_any = ["keep", "keep_days"])]
     n: Option<u32>,
+    /// Instead of a number of keys: the newest N records are kept, older ones are deleted
+    #[arg(long, value_name = "N", conflicts_with = "n",
+          value_parser = clap::value_parser!(u32).range(1..=KEYS_MAX))]
+    keep: Option<u32>,
     /// Instead of a number of keys: the newest DAYS of inserts are kept, older ones are deleted
-    #[arg(long, value_name = "DAYS", conflicts_with = "n",
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["n", "keep"],
           value_parser = clap::value_parser!(u32).range(1..=36_525))]
     keep_days: Option<u32>,
     /// Bytes of each key
@@ -110,9 +115,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 const KEYS_MAX: i64 = 1 << 30;
 
 impl Args {
-    /// The number of keys that the index holds: as given, or the inserts of the days that are kept.
+    /// The number of keys that the index holds: as given, or those of the records that are kept.
     fn keys(&self) -> Result<u32, Failure> {
-        let Some(days) = self.keep_days else { return Ok(self.n.unwrap_or(1)) };
+        let Some(days) = self.keep_days else { return Ok(self.n.or(self.keep).unwrap_or(1)) };
         let keys = u64::from(days) * u64::from(self.inserts_per_day);
         match u32::try_from(keys) {
             Ok(keys @ 1..) if i64::from(keys) <= KEYS_MAX => Ok(keys),
@@ -125,13 +130,18 @@ impl Args {
     /// Sentences on what the numbers of years assume.
     fn assumed(&self, demand: &Demand) -> String {
         let Part { name, endurance, geometry, .. } = &demand.part;
-        let kept = match self.keep_days {
-            Some(days) => format!(
-                " The newest {days} days are kept; records are deleted block by block, and the \
-                 index is written as for the first {} keys, without what its deletes cost.",
+        let kept = match (self.keep_days, self.keep) {
+            (Some(days), _) => format!("{days} days"),
+            (None, Some(rows)) => format!("{rows} records"),
+            (None, None) => String::new(),
+        };
+        let kept = match kept.as_str() {
+            "" => kept,
+            kept => format!(
+                " The newest {kept} are kept; records are deleted block by block, and the index is \
+                 written as for the first {} keys, without what its deletes cost.",
                 demand.keys
             ),
-            None => String::new(),
         };
         format!(
             "\nyears: {} inserts a day on the whole of {name}, {} blocks rated {endurance} erases \

@@ -148,6 +148,13 @@ fn a_ring_of_days_is_sized_with_its_caveats() {
     let table = output_of(folder.path(), &format!("{asked} --keep-days 5"));
     assert!(table.contains("The newest 5 days are kept"), "{table}");
     assert!(table.contains("86400 inserts a day on the whole of w25n01gv"), "{table}");
+    let of_rows = output_of(folder.path(), &format!("{asked} --keep 432000"));
+    let (days, rows) = ("newest 5 days", "newest 432000 records");
+    assert_eq!(of_rows, table.replace(days, rows), "five days are as many records");
+    let line = complaint_of(folder.path(), &format!("{asked} --keep 9000000"));
+    assert!(line.contains("keys fit"), "{line}");
+    let line = complaint_of(folder.path(), &format!("{asked} --keep 5 --n 5"));
+    assert!(line.contains("cannot be used with"), "{line}");
     let line = complaint_of(folder.path(), &format!("{asked} --keep-days 90"));
     assert!(line.contains("keys fit: the newest ") && line.ends_with(" days"), "{line}");
     let line = complaint_of(folder.path(), "model size --keep-days 36525 --per-day 4000000000");

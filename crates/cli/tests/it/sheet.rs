@@ -270,6 +270,15 @@ fn a_log_keeps_its_newest_readings() {
         assert_eq!(row["parameters"]["keep"], 200);
         assert!(row["life"]["years"].as_f64() > Some(0.0), "{row}");
     }
+    // What a ring costs is what a log costs that keeps all: nothing is deleted.
+    let programs = |keep: &str| {
+        let arguments = format!("bench logger {keep} --requests 500 --on flysch --format json");
+        let rows: Vec<Value> =
+            serde_json::from_str(&output_of(folder.path(), &arguments)).expect("JSON");
+        rows[0]["page_programs"].as_f64().expect("a count")
+    };
+    let (ring, all) = (programs("--keep 1000"), programs(""));
+    assert!(ring < 1.1 * all, "{ring} programs, and {all} where all readings stay");
     let line = complaint_of(folder.path(), "bench logger --batch 9 --keep 5");
     assert!(line.contains("more than the readings that are kept of 5"), "{line}");
 }

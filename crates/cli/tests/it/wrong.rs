@@ -61,7 +61,7 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Single mistakes, each with a part of what is said about it.
-const SINGLE: [(&str, &str); 26] = [
+const SINGLE: [(&str, &str); 30] = [
     ("bench tpcc --warehouses 1000 --transactions 1", "tpcc needs "),
     ("bench insert --out a --report a", "one file"),
     ("bench insert --out a --trace a", "one file"),
@@ -86,7 +86,11 @@ const SINGLE: [(&str, &str); 26] = [
     ("part new a/b", "is no name"),
     ("platform show am62", "unknown platform"),
     ("platform new mine --like nowhere", "unknown platform"),
+    ("bench insert --keep 5", "--keep is for logger"),
+    ("bench logger --on flysch --keep 1000000000", "no space for so many readings"),
+    ("bench logger --on flysch --keep 9000 --partition-blocks 24 --record-size 40", "--keep 9000"),
     ("model size --keep-days 0", "--keep-days"),
+    ("model size --keep 0", "--keep"),
     ("model size --n 0", "--n"),
 ];
 

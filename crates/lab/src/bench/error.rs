@@ -26,6 +26,13 @@ pub enum RunError {
         during: String,
         error: DbError,
     },
+    /// The log that is to keep its newest readings does not fit.
+    Ring {
+        /// How many readings it is to keep.
+        keep: u32,
+        /// Blocks of the partition.
+        blocks: u32,
+    },
     /// The kernel of a real machine failed, or a program that works for the lab there.
     Kernel {
         /// The step during which it failed.
@@ -51,6 +58,11 @@ impl std::fmt::Display for RunError {
                 write!(f, "at {during}: {error}; --ram gives the engine more")
             }
             Self::Engine { during, error } => write!(f, "at {during}: {error}"),
+            Self::Ring { keep, blocks } => write!(
+                f,
+                "--keep {keep}: {blocks} blocks have no space for so many readings and their \
+                 indexes; --partition-blocks gives the log more"
+            ),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),
         }

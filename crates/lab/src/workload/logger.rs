@@ -26,8 +26,8 @@ const INTERVAL: i64 = 1_000_000;
 pub struct Logger {
     /// Readings in each transaction.
     pub batch: u32,
-    /// How many of the newest readings the log keeps: each transaction deletes as many old readings
-    /// as it inserts new ones. 0 keeps all.
+    /// How many of the newest readings the log keeps: the engine's table is a ring, and in SQLite
+    /// each transaction deletes as many old readings as it inserts new ones. 0 keeps all.
     pub keep: u32,
     /// Number of queries by time after the transactions, and of queries by sensor.
     pub queries: u32,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use flysch::db::DbError;
+use flysch_lab::bench::RunError;
 use flysch_lab::bench::grid::{Grid, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::machine::platform::Platform;
@@ -39,6 +41,48 @@ fn a_log_is_kept_and_asked_on_the_engine_as_on_sqlite() {
         assert!(programs >= 50, "{}: {programs} programs for 50 durable commits", run.inputs.on);
         assert_eq!(run.bytes, 50 * 3 * 40);
     }
+}
+
+/// A log on 48 blocks that takes more readings than fit on them, and keeps this many.
+fn ring(keep: u32, stacks: &[Stack]) -> Grid {
+    let logger = Logger { batch: 200, keep, queries: 5 };
+    let mut grid = grid(&[Workload::Logger(logger)], stacks);
+    grid.axes.partition_blocks = vec![48];
+    grid.axes.requests = vec![1000];
+    grid
+}
+
+/// The workload itself checks that the readings to be kept are there.
+#[test]
+fn a_ring_takes_readings_without_end_and_moves_none() {
+    let runs = runs(&ring(5000, &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]));
+    for run in runs {
+        let geometry = run.trace.geometry;
+        // A reading of 40 bytes takes 42 as a row.
+        let pages = 1000 * 200 * 42 / u64::from(geometry.page_size);
+        let programs = run.operations.page_programs;
+        let commits = if run.operations.nvram_writes > 0 { 0 } else { 1000 };
+        assert!(programs > pages, "{programs} programs for {pages} pages of readings");
+        // Entries of two indexes are written some times; rows are written once.
+        let most = commits + 3 * pages;
+        assert!(programs < most, "{programs} programs, {pages} pages and {commits} commits");
+        let (filled, erases) =
+            (programs / u64::from(geometry.pages_per_block), run.operations.block_erases);
+        assert!(erases.abs_diff(filled) <= 3, "{erases} of {filled} blocks");
+        assert!(erases > 48, "the partition went round: {erases} erases");
+    }
+}
+
+#[test]
+fn a_ring_that_does_not_fit_is_refused() {
+    // The first does not fit by the bytes of its readings, the second by what the engine needs.
+    for keep in [200_000, 60_000] {
+        let outcome = ring(keep, &[Stack::FLYSCH]).scenarios()[0].run().map(drop);
+        assert_eq!(outcome, Err(RunError::Ring { keep, blocks: 48 }));
+    }
+    let outcome = ring(0, &[Stack::FLYSCH]).scenarios()[0].run().map(drop);
+    let is_full = matches!(outcome, Err(RunError::Engine { error: DbError::Full, .. }));
+    assert!(is_full, "a log that keeps all of them: {outcome:?}");
 }
 
 #[test]

@@ -49,13 +49,13 @@ impl EngineMemory {
     }
 
     /// Create or open a database for at most `capacity` rows.
-    pub(super) fn database<'r>(
+    pub(super) fn database<'r, 's>(
         &'r mut self,
         session: &Session<'_>,
-        schema: &'static Schema<'static>,
+        schema: &'s Schema<'s>,
         capacity: u32,
         start: Start,
-    ) -> Result<Db<'r, 'static, EngineChip<'r>>, RunError> {
+    ) -> Result<Db<'r, 's, EngineChip<'r>>, RunError> {
         let Scenario { stack, build, .. } = session.scenario;
         if stack.journals == Some(Journals::Nvram) {
             let memory = session.machine()?.pram.clone();

@@ -43,10 +43,14 @@ pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
         Workload::Tpcc(tpcc) => session.carry_out(tpcc::TpccSteps::new(tpcc)),
         Workload::Overwrite => session.carry_out(overwrite::OverwriteSteps::new(session)),
         Workload::Logger(logger) => {
-            session.carry_out(logger::LoggerSteps::new(logger, session, &mut ram))
+            let table = [log::table(logger.keep)];
+            let plan = log::Plan::new(&table, logger::capacity(logger, session.scenario));
+            session.carry_out(logger::LoggerSteps::new(logger, session, &plan, &mut ram))
         }
         Workload::Mount(mount) => {
-            session.carry_out(mount::MountSteps::new(mount, session.scenario, &mut ram))
+            let (table, scenario) = ([log::table(0)], session.scenario);
+            let plan = log::Plan::new(&table, mount::MountSteps::capacity(scenario));
+            session.carry_out(mount::MountSteps::new(mount, scenario, &plan, &mut ram))
         }
         Workload::Program => {
             Err(RunError::Broken("a program of the user's is run by `flysch run`".to_owned()))

@@ -4,7 +4,7 @@
 use flysch_chip::FaultPlan;
 
 use super::chip::{EngineMemory, Start};
-use super::log::{self, Log};
+use super::log::{self, Batch, Log, Plan};
 use crate::bench::RunError;
 use crate::bench::measure::Measured;
 use crate::bench::scenario::Scenario;
@@ -21,6 +21,7 @@ pub(super) struct MountSteps<'r> {
     mount: Mount,
     scenario: &'r Scenario,
     readings: Readings,
+    plan: &'r Plan<'r>,
     /// The engine's RAM, until the log is opened after the mount.
     ram: Option<&'r mut EngineMemory>,
 }
@@ -32,19 +33,24 @@ pub(super) struct Restarted<'r> {
 }
 
 impl<'r> MountSteps<'r> {
-    pub(super) fn new(mount: Mount, scenario: &'r Scenario, ram: &'r mut EngineMemory) -> Self {
+    pub(super) fn new(
+        mount: Mount,
+        scenario: &'r Scenario,
+        plan: &'r Plan<'r>,
+        ram: &'r mut EngineMemory,
+    ) -> Self {
         let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
-        Self { mount, scenario, readings, ram: Some(ram) }
+        Self { mount, scenario, readings, plan, ram: Some(ram) }
     }
 
     /// The most readings that the log may hold: those that are inserted, the one whose transaction
     /// is cut, and the first write after the mount.
-    const fn capacity(&self) -> u32 {
-        self.scenario.fill.saturating_add(self.scenario.requests).saturating_add(2)
+    pub(super) const fn capacity(scenario: &Scenario) -> u32 {
+        scenario.fill.saturating_add(scenario.requests).saturating_add(2)
     }
 
-    fn one(&mut self) -> Vec<Reading> {
-        self.readings.by_ref().take(1).collect()
+    fn one(&mut self) -> Batch {
+        next(&mut self.readings, 1)
     }
 
     /// Run the transactions, then stop the machine by a power cut or by an unmount.
@@ -52,14 +58,13 @@ impl<'r> MountSteps<'r> {
         let requests = self.scenario.requests;
         let (batches, interrupted): (Vec<_>, _) =
             ((0..requests).map(|_| self.one()).collect(), self.one());
-        let capacity = self.capacity();
         let ram = self.ram.as_deref_mut().expect("the log is not open");
-        let mut log = log::open(session, ram, capacity, Start::Open)?;
+        let mut log = log::open(session, ram, self.plan, Start::Open)?;
         let device = &session.machine()?.device;
         let mut operations = 0;
         for batch in &batches {
             device.borrow_mut().device_mut().arm(FaultPlan::default());
-            log.insert(session, batch, &[])?;
+            log.insert(session, batch)?;
             operations = device.borrow().device().operations();
         }
         match self.mount.stop {
@@ -72,19 +77,24 @@ impl<'r> MountSteps<'r> {
     }
 }
 
+/// A transaction of so many readings.
+fn next(readings: &mut Readings, count: u32) -> Batch {
+    Batch { readings: readings.take(count as usize).collect(), kept_from: None }
+}
+
 /// Cut the power half-way through a transaction, and switch it on again. `operations` is how many
 /// device operations the previous transaction took.
 fn cut(
     session: &Session<'_>,
     log: &mut dyn Log,
-    readings: &[Reading],
+    batch: &Batch,
     operations: u64,
 ) -> Result<(), RunError> {
     let device = &session.machine()?.device;
     let seed = session.scenario.seed;
     let plan = FaultPlan { seed, cut_at: Some(operations / 2), ..FaultPlan::default() };
     device.borrow_mut().device_mut().arm(plan);
-    let done = log.insert(session, readings, &[]);
+    let done = log.insert(session, batch);
     let supply = device.borrow().device().supply();
     match done {
         Err(error) if supply.is_on() => return Err(error),
@@ -98,10 +108,10 @@ impl<'r> Steps for MountSteps<'r> {
     type Opened = Option<Restarted<'r>>;
 
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError> {
-        let capacity = self.capacity();
         let ram = self.ram.as_deref_mut().expect("the log is not open");
-        let mut log = log::open(session, ram, capacity, Start::Create)?;
-        log::fill(session, &mut *log, &mut self.readings, self.scenario.fill)?;
+        let mut log = log::open(session, ram, self.plan, Start::Create)?;
+        let readings = &mut self.readings;
+        log::fill(session, &mut *log, self.scenario.fill, |count| next(readings, count))?;
         log.close(session)
     }
 
@@ -119,15 +129,15 @@ impl<'r> Steps for MountSteps<'r> {
         machine.device.borrow_mut().device_mut().arm(FaultPlan::default());
         machine.device.borrow_mut().device_mut().power_up();
         let (scenario, first_write) = (self.scenario, self.one());
-        let (capacity, ram) = (self.capacity(), self.ram.take().expect("it comes back once"));
+        let (plan, ram) = (self.plan, self.ram.take().expect("it comes back once"));
         session.site.reset()?;
         let mut interval = Interval::begin(session);
         let [mount, open, write] = KINDS;
         let site = interval.request(mount, || Simulated::mounted_again(machine, scenario))?;
         let again = Session::new(scenario, Box::new(site));
         again.site.tune(scenario)?;
-        let mut log = interval.request(open, || log::open(&again, ram, capacity, Start::Open))?;
-        interval.request(write, || log.insert(&again, &first_write, &[]))?;
+        let mut log = interval.request(open, || log::open(&again, ram, plan, Start::Open))?;
+        interval.request(write, || log.insert(&again, &first_write))?;
         let mut measured = Measured::new(interval.end(), 0);
         measured.kinds = KINDS.to_vec();
         *restarted = Some(Restarted { session: again, log });

@@ -1,36 +1,41 @@
 //! The log of sensors in this project's engine: rows are in order of time, and a hash index finds
-//! them by sensor.
+//! them by sensor. A log that keeps its newest readings is a ring table, which gives whole blocks
+//! of the oldest ones back.
 
 use std::ops::RangeInclusive;
 
 use flysch::db::{Db, Direction, Durability};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Schema, Table, Value};
 
-use super::{Log, WANTED};
+use super::{Batch, Log, Plan, WANTED};
 use crate::bench::session::Session;
 use crate::bench::steps::chip::{EngineChip, EngineMemory, Start, row_memory};
 use crate::bench::{RunError, engine_error};
 use crate::workload::Reading;
 
-/// The table with its indexes.
-const SCHEMA: Schema<'static> = Schema {
-    tables: &[Table {
-        name: "log",
-        columns: &[
-            Column::required("at", ColumnType::Time),
-            Column::required("sensor", ColumnType::Integer),
-            Column::required("value", ColumnType::Real),
-            Column::required("note", ColumnType::Blob),
-        ],
-        indexes: &[
-            Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
-            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
-        ],
-        zone: Some(0),
-        keep: None,
-    }],
+/// The table with its indexes, if it keeps all readings.
+const TABLE: Table<'static> = Table {
+    name: "log",
+    columns: &[
+        Column::required("at", ColumnType::Time),
+        Column::required("sensor", ColumnType::Integer),
+        Column::required("value", ColumnType::Real),
+        Column::required("note", ColumnType::Blob),
+    ],
+    indexes: &[
+        Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true },
+        Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
+    ],
+    zone: Some(0),
+    keep: None,
 };
-const _: () = assert!(SCHEMA.check().is_ok(), "the engine takes the schema");
+const _: () = assert!(Schema { tables: &[TABLE] }.check().is_ok(), "the engine takes the schema");
+
+/// The table of a log that keeps all readings, or if `keep` is not 0 this many of the newest.
+pub(in crate::bench::steps) const fn table(keep: u32) -> Table<'static> {
+    let keep = if keep > 0 { Some(Keep::Rows(keep)) } else { None };
+    Table { keep, ..TABLE }
+}
 
 const LOG: u8 = 0;
 const BY_TIME: u8 = 0;
@@ -38,7 +43,7 @@ const BY_SENSOR: u8 = 1;
 
 /// A log in the engine, on the bare chip.
 pub(super) struct ChipLog<'r> {
-    db: Db<'r, 'static, EngineChip<'r>>,
+    db: Db<'r, 'r, EngineChip<'r>>,
     row: Vec<u8>,
 }
 
@@ -46,24 +51,19 @@ impl<'r> ChipLog<'r> {
     pub(super) fn open(
         session: &Session<'_>,
         memory: &'r mut EngineMemory,
-        capacity: u32,
+        plan: &'r Plan<'r>,
         start: Start,
     ) -> Result<Self, RunError> {
-        let db = memory.database(session, &SCHEMA, capacity, start)?;
+        let db = memory.database(session, &plan.schema, plan.capacity, start)?;
         Ok(Self { db, row: row_memory(session.scenario.record_size) })
     }
 }
 
 impl Log for ChipLog<'_> {
-    fn insert(
-        &mut self,
-        session: &Session<'_>,
-        readings: &[Reading],
-        gone: &[i64],
-    ) -> Result<(), RunError> {
+    fn insert(&mut self, session: &Session<'_>, batch: &Batch) -> Result<(), RunError> {
         let scope = session.site.enter("statement");
         let mut transaction = self.db.begin().map_err(engine_error("beginning a transaction"))?;
-        for Reading { time, sensor, value, note } in readings {
+        for Reading { time, sensor, value, note } in &batch.readings {
             let values = [
                 Value::Time(*time),
                 Value::from(i64::from(*sensor)),
@@ -71,10 +71,6 @@ impl Log for ChipLog<'_> {
                 Value::Blob(note),
             ];
             transaction.insert(LOG, &values).map_err(engine_error("inserting a reading"))?;
-        }
-        for &time in gone {
-            let deleted = transaction.delete(LOG, &[Value::Time(time)]);
-            deleted.map_err(engine_error("deleting a reading"))?;
         }
         drop(scope);
         let _scope = session.site.enter("commit");
@@ -112,6 +108,10 @@ impl Log for ChipLog<'_> {
             count += 1;
         }
         Ok(count)
+    }
+
+    fn is_short(&self) -> bool {
+        self.db.stats().pressed_blocks > 0
     }
 
     fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError> {

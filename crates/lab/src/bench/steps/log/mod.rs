@@ -5,26 +5,48 @@ mod sqlite;
 
 use std::ops::RangeInclusive;
 
+use ::flysch::row::{Schema, Table};
+
+pub(super) use self::flysch::table;
 use crate::bench::RunError;
 use crate::bench::session::Session;
 use crate::bench::steps::chip::{EngineMemory, Start};
 use crate::machine::stack::Engine;
 use crate::workload::Reading;
 
-/// Readings in each transaction that fills the log.
-const FILL_BATCH: usize = 128;
+/// The most readings of a transaction that fills the log.
+const FILL_BATCH: u32 = 128;
 /// How many readings a query by sensor asks for.
 pub(super) const WANTED: u32 = 10;
 
+/// What the engine has to know of the log before it is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan<'t> {
+    schema: Schema<'t>,
+    /// The readings that the memory and the indexes are planned for.
+    capacity: u32,
+}
+
+impl<'t> Plan<'t> {
+    pub(super) const fn new(table: &'t [Table<'t>; 1], capacity: u32) -> Self {
+        Self { schema: Schema { tables: table }, capacity }
+    }
+}
+
+/// What one transaction does with the log.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Batch {
+    /// The readings that are inserted.
+    pub(super) readings: Vec<Reading>,
+    /// In a log that keeps its newest readings alone: the time of the oldest one that stays. The
+    /// engine's table is a ring, and sees to that itself.
+    pub(super) kept_from: Option<i64>,
+}
+
 /// A log of sensor readings, with the calls that the workload makes.
 pub(super) trait Log {
-    /// Insert readings and delete those with the times `gone`, in one transaction.
-    fn insert(
-        &mut self,
-        session: &Session<'_>,
-        readings: &[Reading],
-        gone: &[i64],
-    ) -> Result<(), RunError>;
+    /// Insert readings, and delete those that are older than the log keeps, in one transaction.
+    fn insert(&mut self, session: &Session<'_>, batch: &Batch) -> Result<(), RunError>;
 
     /// Query the readings in a range of times, in order of time. Returns their number.
     fn by_time(
@@ -36,6 +58,9 @@ pub(super) trait Log {
     /// Query [`WANTED`] readings of a sensor, or all if it has fewer. Returns their number.
     fn by_sensor(&mut self, session: &Session<'_>, sensor: u32) -> Result<u64, RunError>;
 
+    /// Whether readings that the log is to keep had to go for want of space.
+    fn is_short(&self) -> bool;
+
     fn close(self: Box<Self>, session: &Session<'_>) -> Result<(), RunError>;
 }
 
@@ -43,27 +68,28 @@ pub(super) trait Log {
 pub(super) fn open<'r>(
     session: &Session<'_>,
     memory: &'r mut EngineMemory,
-    capacity: u32,
+    plan: &'r Plan<'r>,
     start: Start,
 ) -> Result<Box<dyn Log + 'r>, RunError> {
     match session.scenario.stack.engine {
-        Engine::Flysch => Ok(Box::new(flysch::ChipLog::open(session, memory, capacity, start)?)),
+        Engine::Flysch => Ok(Box::new(flysch::ChipLog::open(session, memory, plan, start)?)),
         Engine::Sqlite | Engine::File => Ok(Box::new(sqlite::FileLog::open(session, start)?)),
     }
 }
 
-/// Create the log and insert `count` readings, in transactions of [`FILL_BATCH`].
+/// Insert `count` readings, in transactions of up to [`FILL_BATCH`]. `next` gives those of the next
+/// transaction.
 pub(super) fn fill(
     session: &Session<'_>,
     log: &mut dyn Log,
-    readings: &mut impl Iterator<Item = Reading>,
     count: u32,
+    mut next: impl FnMut(u32) -> Batch,
 ) -> Result<(), RunError> {
-    let mut left = count as usize;
-    while left > 0 {
-        let batch: Vec<Reading> = readings.by_ref().take(left.min(FILL_BATCH)).collect();
-        left -= batch.len();
-        log.insert(session, &batch, &[])?;
+    let mut left = count;
+    while left > 0 && !log.is_short() {
+        let some = left.min(FILL_BATCH);
+        left -= some;
+        log.insert(session, &next(some))?;
     }
     Ok(())
 }

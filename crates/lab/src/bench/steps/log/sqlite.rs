@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use flysch_sqlite::Database;
 
-use super::{Log, WANTED};
+use super::{Batch, Log, WANTED};
 use crate::bench::session::Session;
 use crate::bench::steps::chip::Start;
 use crate::bench::{RunError, sqlite_error};
@@ -49,18 +49,14 @@ fn append_insert(sql: &mut Vec<u8>, reading: &Reading) {
 }
 
 impl Log for FileLog {
-    fn insert(
-        &mut self,
-        session: &Session<'_>,
-        readings: &[Reading],
-        gone: &[i64],
-    ) -> Result<(), RunError> {
+    fn insert(&mut self, session: &Session<'_>, batch: &Batch) -> Result<(), RunError> {
+        let Batch { readings, kept_from } = batch;
         let execute = |sql: &[u8]| {
             let done = session.execute(&self.database, sql);
             done.map_err(sqlite_error("inserting readings".to_owned()))
         };
         // Without BEGIN and COMMIT, SQLite makes a single statement a transaction of its own.
-        let is_several = readings.len() > 1 || !gone.is_empty();
+        let is_several = readings.len() > 1 || kept_from.is_some();
         if is_several {
             execute(b"BEGIN;")?;
         }
@@ -70,8 +66,8 @@ impl Log for FileLog {
             append_insert(&mut sql, reading);
             execute(&sql)?;
         }
-        if let Some(last) = gone.last() {
-            execute(format!("DELETE FROM log WHERE at <= {last};").as_bytes())?;
+        if let Some(first) = kept_from {
+            execute(format!("DELETE FROM log WHERE at < {first};").as_bytes())?;
         }
         if is_several { execute(b"COMMIT;") } else { Ok(()) }
     }
@@ -89,6 +85,10 @@ impl Log for FileLog {
     fn by_sensor(&mut self, session: &Session<'_>, sensor: u32) -> Result<u64, RunError> {
         let sql = format!("SELECT * FROM log WHERE sensor = {sensor} LIMIT {WANTED};");
         self.ask(session, &sql)
+    }
+
+    fn is_short(&self) -> bool {
+        false
     }
 
     fn close(self: Box<Self>, _: &Session<'_>) -> Result<(), RunError> {
