@@ -5,9 +5,8 @@
 //! is known to be worth moving, blocks are looked through one after the other.
 //!
 //! Pages that were programmed before they were full count as dead in part, and their rows are
-//! packed
-//! on full pages. That happens once: a block of full pages is worth it only where rows of it are
-//! dead. Nothing of a survey is on flash, so each session looks through all blocks again.
+//! packed on full pages. That happens once: a block of full pages is worth it only where rows of it
+//! are dead. Nothing of a survey is on flash, so each session looks through all blocks again.
 
 use flysch_nand::Nand;
 
