@@ -130,19 +130,15 @@ impl Args {
     /// Sentences on what the numbers of years assume.
     fn assumed(&self, demand: &Demand) -> String {
         let Part { name, endurance, geometry, .. } = &demand.part;
-        let kept = match (self.keep_days, self.keep) {
-            (Some(days), _) => format!("{days} days"),
-            (None, Some(rows)) => format!("{rows} records"),
-            (None, None) => String::new(),
-        };
-        let kept = match kept.as_str() {
-            "" => kept,
-            kept => format!(
+        let days = self.keep_days.map(|days| format!("{days} days"));
+        let kept = days.or_else(|| self.keep.map(|rows| format!("{rows} records")));
+        let kept = kept.map_or_else(String::new, |kept| {
+            format!(
                 " The newest {kept} are kept; records are deleted block by block, and the index is \
                  written as for the first {} keys, without what its deletes cost.",
                 demand.keys
-            ),
-        };
+            )
+        });
         format!(
             "\nyears: {} inserts a day on the whole of {name}, {} blocks rated {endurance} erases \
              each, worn evenly, none spare. How long worn cells keep data is not in it, and no part \

@@ -9,7 +9,7 @@ use flysch_linux::vfs::Vfs;
 use flysch_nand::{Geometry, Nand, PageAddr};
 
 use super::images::Image;
-use super::{Bench, small_part};
+use super::{Bench, scars, small_part};
 
 /// Numbers of operations at the chip: reads, programs, OOB programs, erases.
 type Counts = [u64; 4];
@@ -186,27 +186,21 @@ fn an_erased_partition_is_empty_and_a_foreign_one_is_left_alone() {
 #[test]
 fn an_inode_is_loaded_once_for_the_collector() {
     const NODES: u64 = 120;
-    let part = small_part(8, 24);
-    let mut bench = Bench::new(Arc::clone(&part));
-    bench.options = Options { compressors: Vec::new(), ..bench.options };
-    bench.format().unwrap();
+    let bench = scars::bench(false);
     let mut vfs = bench.mount().unwrap();
-    let append = |vfs: &mut Vfs, name: &str, at: u64| {
-        let fd = vfs.open(name, true).unwrap();
-        vfs.write(fd, at, &random(1000)).unwrap();
-        vfs.fsync(fd).unwrap();
-        vfs.close(fd).unwrap();
+    let append = |vfs: &mut Vfs, name: &str, node: u64| {
+        scars::write(vfs, name, node * 1000, &random(1000)).unwrap();
     };
     for node in 0..NODES {
-        append(&mut vfs, "old", node * 1000);
+        append(&mut vfs, "old", node);
     }
     let mut loads = || {
         vfs.drop_caches().unwrap();
         bench.recorder.reset();
         for round in 0..600 {
-            append(&mut vfs, "new", round % 20 * 1000);
+            append(&mut vfs, "new", round % 20);
         }
-        let trace = bench.recorder.take(part.geometry);
+        let trace = bench.recorder.take(bench.device.geometry());
         let is_load = |event: &&Event| {
             event.kind == EventKind::Read && trace.causes.path(event.cause).contains("read_inode")
         };

@@ -18,14 +18,14 @@ fn random(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-fn write(vfs: &mut Vfs, name: &str, at: u64, bytes: &[u8]) -> Result<(), FsError> {
+pub(super) fn write(vfs: &mut Vfs, name: &str, at: u64, bytes: &[u8]) -> Result<(), FsError> {
     let fd = vfs.open(name, true)?;
     vfs.write(fd, at, bytes)?;
     vfs.fsync(fd)?;
     vfs.close(fd)
 }
 
-fn bench(summaries: bool) -> Bench {
+pub(super) fn bench(summaries: bool) -> Bench {
     let mut bench = Bench::new(small_part(8, 24));
     bench.options = Options { summaries, compressors: Vec::new(), ..bench.options };
     bench.format().unwrap();
