@@ -7,30 +7,15 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are small")]
 #![expect(clippy::cast_possible_wrap, clippy::cast_precision_loss, reason = "counts are small")]
 
+mod parts;
+
 use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Durability, Options};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::Value;
 use flysch_chip::{Chip, Clock, Counts, Hooked, Part, Prng};
 use flysch_nand::Geometry;
-
-const SCHEMA: Schema<'static> = Schema {
-    tables: &[Table {
-        name: "part",
-        columns: &[
-            Column::required("id", ColumnType::Integer),
-            Column::required("group", ColumnType::Integer),
-            Column::required("count", ColumnType::Integer),
-            Column::required("note", ColumnType::Text),
-        ],
-        indexes: &[
-            Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
-            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
-        ],
-        zone: None,
-        keep: None,
-    }],
-};
+use parts::{NOTE, SCHEMA};
 
 /// A chip that counts.
 type Counter = Hooked<Chip, Counts>;
@@ -43,8 +28,6 @@ type Store<'a, 'ram> = Db<'ram, 'static, &'a mut Counter>;
 
 /// A row of some 100 bytes of values.
 fn values(id: i64, version: i64) -> [Value<'static>; 4] {
-    const NOTE: &str =
-        "a part of which there are some in the house, and of which more are on their";
     let group = Value::Integer(id * 7919 % 997);
     [Value::Integer(id), group, Value::Integer(version * 31 + id), Value::Text(NOTE)]
 }

@@ -1,35 +1,21 @@
 //! How evenly the blocks of a small part wear while the device is programmed from end to end many
 //! times, and what levelling costs. Half of the rows never change.
 //!
-//! `cargo run --release -p flysch --example wear -- [FULLS] [BLOCKS]`
+//! `cargo run --profile sim -p flysch --example wear -- [FULLS] [BLOCKS]`
 
 #![expect(clippy::print_stdout, reason = "what it measures is printed")]
+
+mod parts;
 
 use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Durability, Options};
 use flysch::media::{Cause, Partition};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::Value;
 use flysch_chip::{Chip, Clock, Part, Prng};
 use flysch_nand::Geometry;
+use parts::{NOTE, SCHEMA};
 
-const SCHEMA: Schema<'static> = Schema {
-    tables: &[Table {
-        name: "part",
-        columns: &[
-            Column::required("id", ColumnType::Integer),
-            Column::required("group", ColumnType::Integer),
-            Column::required("count", ColumnType::Integer),
-            Column::required("note", ColumnType::Text),
-        ],
-        indexes: &[
-            Index { columns: &[0], kind: IndexKind::Hash, is_unique: true },
-            Index { columns: &[1], kind: IndexKind::Hash, is_unique: false },
-        ],
-        zone: None,
-        keep: None,
-    }],
-};
 /// Bytes of the database's memory, its fields apart.
 const RAM: usize = 16_384;
 /// Blocks that hold no rows where a device counts as full of them: log, roots, runs, free ones.
@@ -68,8 +54,6 @@ fn main() -> Result<(), DbError> {
 
 /// A row of some 100 bytes of values.
 fn values(id: u32, version: u32) -> [Value<'static>; 4] {
-    const NOTE: &str =
-        "a part of which there are some in the house, and of which more are on their";
     let number = |number: u32| Value::Integer(number.into());
     [number(id), number(id % 997), number(version), Value::Text(NOTE)]
 }
