@@ -10,9 +10,8 @@ use flysch_nand::{Nand, PageAddr};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
-use crate::jffs2::operation::{Mix, User, below};
+use crate::jffs2::operation::{User, below};
 use crate::jffs2::patience;
-use crate::jffs2::state::State;
 use crate::machine::{FASTMAP, KINDS, Kind, LZO, Machine};
 
 /// Far more operations than any of these runs needs. An endless loop ends here.
@@ -34,13 +33,7 @@ impl Image {
         let machine = Machine::new(kind, &Chip::new(Arc::clone(&part), Clock::new(), seed));
         machine.format();
         let mut user = User::new(machine.mount().unwrap());
-        let mut history = History::new(State::default());
-        let mut prng = Prng::new(seed);
-        let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-        for place in 0..150 {
-            let story = format_args!("{kind:?}, seed {seed}, {place}");
-            history = history.step(&mut user, &mut prng, mix, story);
-        }
+        History::after(&mut user, &format!("{kind:?}"), seed, 150);
         if is_clean {
             user.vfs.unmount().unwrap();
         }

@@ -18,7 +18,6 @@ use crate::jffs2::power_cut::adopt;
 use crate::jffs2::state::{Names, State, difference, inodes, read_undamaged};
 use crate::machine::{FASTMAP, Kind, Machine};
 
-const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
 /// How long the background tasks get after a mount, nanoseconds.
 const SETTLE_NS: u64 = 3_000_000_000;
 
@@ -281,7 +280,7 @@ fn age(machine: &Machine, script: &Script) -> Result<State, String> {
     }
     let mut is_full = false;
     for _ in 0..script.age {
-        let operation = Operation::draw(&mut prng, history.last(), MIX);
+        let operation = Operation::draw(&mut prng, history.last(), Mix::SHORT);
         match user.perform(&operation) {
             Err(FsError::NoSpace) => {
                 is_full = true;
@@ -362,7 +361,7 @@ fn live(
         Err(error) => return Err(error),
     };
     for place in 0..life.calls as usize {
-        let operation = Operation::draw(prng, history.last(), MIX);
+        let operation = Operation::draw(prng, history.last(), Mix::SHORT);
         let before = history.last().clone();
         history.push(operation);
         let outcome = user.perform(&history.operations[place]);

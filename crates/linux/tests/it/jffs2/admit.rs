@@ -41,6 +41,16 @@ impl History {
         }
     }
 
+    /// Perform `count` operations on an empty file system, drawn by `seed` from [`Mix::SHORT`].
+    /// Each must succeed. The history begins at the state after them.
+    pub(crate) fn after(user: &mut User, what: &str, seed: u64, count: u32) -> Self {
+        let mut prng = Prng::new(seed);
+        (0..count).fold(Self::new(State::default()), |history, place| {
+            let story = format_args!("{what}, seed {seed}, {place}");
+            history.step(user, &mut prng, Mix::SHORT, story)
+        })
+    }
+
     pub(crate) fn last(&self) -> &State {
         self.states.last().unwrap()
     }

@@ -11,8 +11,7 @@ use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
 
 use super::admit::History;
-use super::operation::{Mix, User};
-use super::state::State;
+use super::operation::User;
 use super::{Bench, patience, small_part};
 use crate::image::chip_of;
 
@@ -176,12 +175,7 @@ fn grown_image(summaries: bool, seed: u64) -> Image {
     bench.options = Options { summaries, seed, ..bench.options };
     bench.format().unwrap();
     let mut user = User::new(bench.mount().unwrap());
-    let mut history = History::new(State::default());
-    let mut prng = Prng::new(seed);
-    let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-    for place in 0..150 {
-        history = history.step(&mut user, &mut prng, mix, format_args!("seed {seed}, {place}"));
-    }
+    History::after(&mut user, "JFFS2", seed, 150);
     user.vfs.unmount().unwrap();
     Image::of(&bench)
 }

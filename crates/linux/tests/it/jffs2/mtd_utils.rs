@@ -16,8 +16,8 @@ use flysch_linux::jffs2::{Compressor, MountError, Options};
 use super::admit::History;
 use super::dump::{Dump, read_node_by_node};
 use super::images::Image;
-use super::operation::{Mix, Operation, User};
-use super::state::{Names, State, difference, read_all};
+use super::operation::{Operation, User};
+use super::state::{Names, difference, read_all};
 use super::{Bench, small_part};
 
 /// Run a tool. If it is not installed, say so and return `None`.
@@ -173,13 +173,7 @@ fn the_tools_read_what_was_collected() {
         bench.options = Options { seed, compressors, ..bench.options };
         bench.format().unwrap();
         let mut user = User::new(bench.mount().unwrap());
-        let mut history = History::new(State::default());
-        let mut prng = Prng::new(seed);
-        let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-        for place in 0..600 {
-            let story = format_args!("seed {seed}, {place}");
-            history = history.step(&mut user, &mut prng, mix, story);
-        }
+        let history = History::after(&mut user, "JFFS2", seed, 600);
         user.perform(&Operation::LetGo).unwrap();
         user.vfs.unmount().unwrap();
         check_readable("collected", &bench, &history.last().visible());

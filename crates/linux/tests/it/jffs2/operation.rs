@@ -68,6 +68,11 @@ pub(crate) struct Mix {
     pub(crate) sleeps: bool,
 }
 
+impl Mix {
+    /// Files of a few pages, which a small device holds several of.
+    pub(crate) const SHORT: Self = Self { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
+}
+
 /// The bytes of a write. None is zero, so that a hole can be distinguished; they are random or
 /// compressible.
 fn bytes(prng: &mut Prng, len: usize) -> Vec<u8> {

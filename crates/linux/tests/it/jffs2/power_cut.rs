@@ -24,8 +24,6 @@ use super::state::{Names, State, difference, inodes, read_all, read_undamaged};
 use super::{Bench, patience, small_part};
 use crate::machine::Kind;
 
-const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-
 /// The parameters of a run that is cut.
 #[derive(Clone, Copy)]
 struct Workload {
@@ -125,7 +123,7 @@ impl Workload {
                 user.perform(&operation).unwrap();
                 history.push(operation);
             }
-            drawn.push(Operation::draw(&mut prng, history.last(), MIX));
+            drawn.push(Operation::draw(&mut prng, history.last(), Mix::SHORT));
         }
         user.perform(&Operation::LetGo).unwrap();
         history.push(Operation::LetGo);
@@ -140,7 +138,7 @@ impl Workload {
             let mut history = History::new(state.clone());
             let mut prng = Prng::new(self.seed * 1000 + number);
             for _ in 0..self.operations_per_session {
-                let operation = Operation::draw(&mut prng, history.last(), MIX);
+                let operation = Operation::draw(&mut prng, history.last(), Mix::SHORT);
                 history.push(operation);
             }
             history.push(Operation::LetGo);
@@ -277,7 +275,7 @@ fn go_on(bench: &Bench, cut: Cut, found: &Names) -> Result<(), String> {
     let mut history = History::new(adopt(found, &inodes));
     let mut prng = Prng::new(cut.at);
     for _ in 0..6 {
-        let operation = Operation::draw(&mut prng, history.last(), MIX);
+        let operation = Operation::draw(&mut prng, history.last(), Mix::SHORT);
         user.perform(&operation).map_err(|error| format!("then {operation:?}: {error}"))?;
         history.push(operation);
     }

@@ -11,8 +11,6 @@ use super::operation::{Mix, Operation, User};
 use super::state::{State, difference, inodes, read_all, read_named};
 use super::{Bench, patience, small_part};
 
-const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-
 /// Run random operations with faults. No fault may be visible, during the run or after a mount.
 fn check_unseen(what: &str, chip: &Chip, plan: &FaultPlan) {
     let bench = Bench::of_chip(chip);
@@ -23,7 +21,7 @@ fn check_unseen(what: &str, chip: &Chip, plan: &FaultPlan) {
     let mut history = History::new(State::default());
     for place in 0..400 {
         let story = format_args!("{what}, seed {}, {place}", plan.seed);
-        history = history.step(&mut user, &mut prng, MIX, story);
+        history = history.step(&mut user, &mut prng, Mix::SHORT, story);
         if place % 20 == 0 {
             user.vfs.drop_caches().unwrap();
             let found = read_all(&mut user.vfs).unwrap();

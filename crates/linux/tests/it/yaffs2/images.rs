@@ -11,8 +11,7 @@ use super::{ALL_OPTIONS, Bench, read_users};
 use crate::image::chip_of;
 use crate::jffs2::admit::History;
 use crate::jffs2::images::use_all;
-use crate::jffs2::operation::{Mix, User, below};
-use crate::jffs2::state::State;
+use crate::jffs2::operation::{User, below};
 use crate::jffs2::{patience, small_part};
 
 /// Far more operations than any of these runs needs. An endless loop ends here.
@@ -95,12 +94,7 @@ fn grown_image(options: Options, seed: u64, clean: bool) -> Image {
     let bench = Bench::new(small_part(8, 40), options);
     bench.format().unwrap();
     let mut user = User::new(bench.mount().unwrap());
-    let mut history = History::new(State::default());
-    let mut prng = Prng::new(seed);
-    let mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-    for place in 0..150 {
-        history = history.step(&mut user, &mut prng, mix, format_args!("seed {seed}, {place}"));
-    }
+    History::after(&mut user, "YAFFS2", seed, 150);
     if clean {
         user.vfs.unmount().unwrap();
     }

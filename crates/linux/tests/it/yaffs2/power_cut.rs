@@ -18,8 +18,6 @@ use crate::jffs2::state::{Names, State, difference};
 use crate::jffs2::{patience, small_part};
 use crate::machine::Kind;
 
-const MIX: Mix = Mix { write_len_max: 5000, file_len_max: 12_000, sleeps: true };
-
 /// The parameters of a run in which each operation is cut.
 #[derive(Clone, Copy, Debug)]
 struct Workload {
@@ -60,7 +58,7 @@ impl Workload {
                 user.perform(&operation).unwrap();
                 history.push(operation);
             }
-            next.push(Operation::draw(&mut prng, history.last(), MIX));
+            next.push(Operation::draw(&mut prng, history.last(), Mix::SHORT));
         }
         user.perform(&Operation::LetGo).unwrap();
         history.push(Operation::LetGo);
@@ -73,7 +71,7 @@ impl Workload {
         let mut history = History::new(state);
         let mut prng = Prng::new(self.seed + 1000);
         for _ in 0..40 {
-            let operation = Operation::draw(&mut prng, history.last(), MIX);
+            let operation = Operation::draw(&mut prng, history.last(), Mix::SHORT);
             history.push(operation);
         }
         history.push(Operation::LetGo);
