@@ -419,14 +419,19 @@ fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
             format!("--on {}: RAM does not outlive the stop before a mount", stack.name());
         return Err(Failure::Message(message));
     }
+    if stack.engine == Engine::Redb && !cfg!(feature = "redb") {
+        let message = format!("--on {}: this build has no redb (feature `redb`)", stack.name());
+        return Err(Failure::Message(message));
+    }
     if workload.runs_on(stack.engine) {
         return Ok(());
     }
-    if stack.engine == Engine::Flysch {
-        let known = Workload::ALL.into_iter().filter(|it| it.runs_on(Engine::Flysch));
+    if matches!(stack.engine, Engine::Flysch | Engine::Redb) {
+        let known = Workload::ALL.into_iter().filter(|it| it.runs_on(stack.engine));
         let known: Vec<&str> = known.map(Workload::name).collect();
         return Err(Failure::Message(format!(
-            "--on flysch: {} does not run on the engine yet ({} do)",
+            "--on {}: {} does not run on the engine yet ({} do)",
+            stack.name(),
             workload.name(),
             known.join(", ")
         )));

@@ -31,6 +31,14 @@ pub struct Settings {
     pub statement_spill: u32,
 }
 
+impl Settings {
+    /// Bytes of the page cache.
+    pub fn cache_bytes(&self) -> usize {
+        let unit = if self.cache_size < 0 { 1024 } else { self.page_size as usize };
+        self.cache_size.unsigned_abs() as usize * unit
+    }
+}
+
 /// How a transaction is made atomic (`PRAGMA journal_mode`).
 #[derive(
     Clone,

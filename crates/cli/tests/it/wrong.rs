@@ -61,7 +61,7 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Single mistakes, each with a part of what is said about it.
-const SINGLE: [(&str, &str); 30] = [
+const SINGLE: [(&str, &str); 33] = [
     ("bench tpcc --warehouses 1000 --transactions 1", "tpcc needs "),
     ("bench insert --out a --report a", "one file"),
     ("bench insert --out a --trace a", "one file"),
@@ -87,6 +87,9 @@ const SINGLE: [(&str, &str); 30] = [
     ("platform show am62", "unknown platform"),
     ("platform new mine --like nowhere", "unknown platform"),
     ("bench insert --keep 5", "--keep is for logger"),
+    ("bench tpcc --on redb/ubifs", "tpcc does not run on the engine yet"),
+    ("bench insert --on redb/ubifs --journal-mode wal", "journal-mode"),
+    ("crash --on redb/ubifs", "redb/ubifs"),
     ("bench logger --on flysch --keep 1000000000", "no space for so many readings"),
     ("bench logger --on flysch --keep 9000 --partition-blocks 24 --record-size 40", "--keep 9000"),
     ("model size --keep-days 0", "--keep-days"),

@@ -185,7 +185,7 @@ axes! {
         |it, &value| it.settings.page_size = value,
         |it| it.settings.page_size;
     /// SQLite's cache sizes: a number of pages, or KiB if negative.
-    cache_sizes: i32, "cache-size", is_sqlite,
+    cache_sizes: i32, "cache-size", is_in_files,
         |it, &value| it.settings.cache_size = value,
         |it| it.settings.cache_size;
     /// Alphabets that the random strings are drawn from.
@@ -292,6 +292,11 @@ fn has_journals(scenario: &Scenario) -> bool {
 
 fn is_sqlite(scenario: &Scenario) -> bool {
     scenario.stack.engine == Engine::Sqlite
+}
+
+/// Whether the engine keeps pages of its files in a cache of its own.
+fn is_in_files(scenario: &Scenario) -> bool {
+    matches!(scenario.stack.engine, Engine::Sqlite | Engine::Redb)
 }
 
 fn is_flysch(scenario: &Scenario) -> bool {

@@ -20,6 +20,13 @@ pub enum RunError {
         /// The error message of SQLite.
         message: String,
     },
+    /// A call to redb failed.
+    Redb {
+        /// The call during which it failed.
+        during: String,
+        /// The error message of redb.
+        message: String,
+    },
     /// The engine on the bare chip failed.
     Engine {
         /// The call during which it failed.
@@ -51,9 +58,9 @@ impl std::fmt::Display for RunError {
         match self {
             Self::Mount(error) => write!(f, "cannot mount: {error}"),
             Self::Age(error) => write!(f, "cannot age the device so: {error}"),
-            Self::Sqlite { during, message } | Self::Kernel { during, message } => {
-                write!(f, "at {during}: {message}")
-            }
+            Self::Sqlite { during, message }
+            | Self::Redb { during, message }
+            | Self::Kernel { during, message } => write!(f, "at {during}: {message}"),
             Self::Engine { during, error: error @ DbError::RamTooSmall { .. } } => {
                 write!(f, "at {during}: {error}; --ram gives the engine more")
             }
@@ -70,6 +77,14 @@ impl std::fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+impl RunError {
+    /// The engine is redb, and this program was built without it.
+    pub(super) fn no_redb() -> Self {
+        let message = "this build has no redb; `cargo build --features redb` adds it";
+        Self::Redb { during: "the start".to_owned(), message: message.to_owned() }
+    }
+}
 
 impl From<StackError> for RunError {
     fn from(error: StackError) -> Self {
@@ -91,4 +106,10 @@ pub(crate) fn sqlite_error(during: String) -> impl FnOnce(flysch_sqlite::Error) 
 /// Makes the error of a call of the engine. `during` names the call.
 pub(crate) fn engine_error(during: &str) -> impl Fn(DbError) -> RunError {
     move |error| RunError::Engine { during: during.to_owned(), error }
+}
+
+/// Makes the error of a call of redb. `during` names the call.
+#[cfg(feature = "redb")]
+pub(crate) fn redb_error<E: std::fmt::Display>(during: &str) -> impl FnOnce(E) -> RunError {
+    move |error| RunError::Redb { during: during.to_owned(), message: error.to_string() }
 }

@@ -24,4 +24,6 @@ mod steps;
 pub mod throughput;
 
 pub use error::RunError;
+#[cfg(feature = "redb")]
+pub(crate) use error::redb_error;
 pub(crate) use error::{engine_error, sqlite_error};

@@ -7,6 +7,8 @@ use flysch_linux::cpu::Unit;
 use flysch_sqlite::{Database, Work};
 
 use super::commits::{count_requests, give_to_requests};
+#[cfg(feature = "redb")]
+use super::error::redb_error;
 use super::error::{RunError, sqlite_error};
 use super::measure::{Measured, Timing, measure};
 use super::run::Run;
@@ -14,6 +16,8 @@ use super::scenario::{Scenario, Timers};
 use super::site::Site;
 use crate::machine::Machine;
 use crate::machine::files::Files;
+#[cfg(feature = "redb")]
+use crate::machine::redb::open as open_redb;
 use crate::workload::Workload;
 
 const DATABASE: &str = "test.db";
@@ -160,6 +164,18 @@ impl<'a> Session<'a> {
         let database = self.site.open_database(DATABASE).map_err(during())?;
         database.configure(&self.scenario.settings).map_err(during())?;
         Ok(database)
+    }
+
+    /// Open the database of redb, with as much memory for pages as SQLite's settings give.
+    ///
+    /// # Errors
+    /// Fails if redb cannot open the database.
+    #[cfg(feature = "redb")]
+    pub(super) fn open_redb(&self) -> Result<redb::Database, RunError> {
+        let machine = self.machine()?;
+        let cache_bytes = self.scenario.settings.cache_bytes();
+        let opened = open_redb(&machine.linux, &machine.recorder, DATABASE, cache_bytes);
+        opened.map_err(redb_error("opening the database"))
     }
 
     /// Execute SQL and charge the CPU time that SQLite takes for it.

@@ -19,6 +19,8 @@ pub mod platform;
 pub mod power;
 mod pram;
 pub(crate) mod prices;
+#[cfg(feature = "redb")]
+pub(crate) mod redb;
 pub mod stack;
 pub mod standing;
 pub mod storage;

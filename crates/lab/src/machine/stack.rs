@@ -15,6 +15,8 @@ pub enum Engine {
     File,
     /// The engine of this project, on the bare chip.
     Flysch,
+    /// redb, an engine of others: a B+tree that copies on write, in one file.
+    Redb,
 }
 
 named!(Engine);
@@ -111,6 +113,11 @@ impl Stack {
         Self { engine: Engine::File, main, journals: None }
     }
 
+    /// redb on a file system.
+    pub const fn redb(main: Main) -> Self {
+        Self { engine: Engine::Redb, main, journals: None }
+    }
+
     /// The same stack with its rollback journals or commits in `journals`.
     #[must_use]
     pub const fn with(self, journals: Journals) -> Self {
@@ -131,6 +138,7 @@ impl Stack {
         });
         of_sqlite
             .chain(Main::MOUNTED.into_iter().map(Self::file))
+            .chain(Main::MOUNTED.into_iter().map(Self::redb))
             .chain([Self::FLYSCH, Self::FLYSCH_NVRAM])
     }
 }

@@ -106,6 +106,10 @@ impl Workload {
     pub fn runs_on(self, engine: Engine) -> bool {
         match engine {
             Engine::Sqlite | Engine::File => engine == self.engine(),
+            Engine::Redb => matches!(
+                self,
+                Self::Micro(_) | Self::Contacts(_) | Self::Logger(_) | Self::Mount(_)
+            ),
             Engine::Flysch => {
                 matches!(
                     self,

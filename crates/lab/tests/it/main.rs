@@ -11,5 +11,7 @@ mod indexes;
 mod kernel;
 mod mounted;
 mod power;
+#[cfg(feature = "redb")]
+mod redb;
 mod trace;
 mod wear;

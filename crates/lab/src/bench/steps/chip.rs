@@ -42,7 +42,7 @@ impl EngineMemory {
         let scenario = session.scenario;
         let ram = match scenario.stack.engine {
             Engine::Flysch => vec![0; scenario.build.layers.engine_ram as usize],
-            Engine::Sqlite | Engine::File => Vec::new(),
+            Engine::Sqlite | Engine::Redb | Engine::File => Vec::new(),
         };
         let cache = vec![0; scenario.build.layers.read_cache as usize];
         Self { ram, nvram: None, cache }

@@ -9,6 +9,8 @@ mod mount;
 mod overwrite;
 mod postmark;
 mod read;
+#[cfg(feature = "redb")]
+mod redb;
 mod table;
 mod tpcc;
 
@@ -22,14 +24,26 @@ use crate::workload::Workload;
 pub(super) fn carry_out(session: &Session<'_>) -> Result<Run, RunError> {
     let mut ram = chip::EngineMemory::of(session);
     let on_chip = session.scenario.stack.engine == Engine::Flysch;
+    let on_redb = session.scenario.stack.engine == Engine::Redb;
+    if on_redb && !cfg!(feature = "redb") {
+        return Err(RunError::no_redb());
+    }
     match session.scenario.workload {
         Workload::Micro(kind) if on_chip => {
             session.carry_out(table::TableSteps::of_records(kind, session, &mut ram))
+        }
+        #[cfg(feature = "redb")]
+        Workload::Micro(kind) if on_redb => {
+            session.carry_out(redb::RedbSteps::of_records(kind, session))
         }
         Workload::Micro(kind) => session.carry_out(micro::MicroSteps::new(kind, session)),
         Workload::Read(read) => session.carry_out(read::ReadSteps::new(read, session)),
         Workload::Contacts(contacts) if on_chip => {
             session.carry_out(table::TableSteps::of_contacts(contacts, session, &mut ram))
+        }
+        #[cfg(feature = "redb")]
+        Workload::Contacts(contacts) if on_redb => {
+            session.carry_out(redb::RedbSteps::of_contacts(contacts, session))
         }
         Workload::Contacts(contacts) => {
             session.carry_out(contacts::ContactsSteps::new(contacts, session))

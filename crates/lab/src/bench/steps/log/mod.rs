@@ -1,6 +1,8 @@
 //! A log of sensor readings in a database: a trait with one implementation for each engine.
 
 mod flysch;
+#[cfg(feature = "redb")]
+mod redb;
 mod sqlite;
 
 use std::ops::RangeInclusive;
@@ -73,6 +75,10 @@ pub(super) fn open<'r>(
 ) -> Result<Box<dyn Log + 'r>, RunError> {
     match session.scenario.stack.engine {
         Engine::Flysch => Ok(Box::new(flysch::ChipLog::open(session, memory, plan, start)?)),
+        #[cfg(feature = "redb")]
+        Engine::Redb => Ok(Box::new(redb::RedbLog::open(session, start)?)),
+        #[cfg(not(feature = "redb"))]
+        Engine::Redb => Err(RunError::no_redb()),
         Engine::Sqlite | Engine::File => Ok(Box::new(sqlite::FileLog::open(session, start)?)),
     }
 }
