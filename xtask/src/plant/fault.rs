@@ -13,7 +13,7 @@ use super::verdict::Verdict;
 use crate::Outcome;
 
 /// If a test prints nothing for this long, it is taken for an endless loop.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(200);
 /// Limit of a test's memory, KiB, because a fault may make it allocate without end.
 const MEMORY_KIB: u32 = 4 << 20;
 

@@ -11,6 +11,9 @@ mod tree;
 mod verdict;
 
 use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::shell::root;
@@ -42,6 +45,16 @@ pub(crate) enum Choice {
 /// The time that continuous integration has for the faults that it chooses.
 const TENTH_TIME: Duration = Duration::from_secs(180);
 
+/// A fault that is to be tested.
+struct Trial<'f> {
+    fault: &'f Fault,
+    number: usize,
+    /// The test binaries of its crate.
+    binaries: &'f [PathBuf],
+    /// The test that caught it last time.
+    before: Option<String>,
+}
+
 /// Test faults, and report which are found.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 pub(crate) fn plant(choice: &Choice) -> Outcome {
@@ -59,16 +72,16 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
             built.push((package.clone(), binaries::of_tests(&tree, &arguments)?));
         }
     }
-    let mut wrong = Vec::new();
-    let start = Instant::now();
-    for (&(number, fault), package) in faults.iter().zip(&packages) {
-        if matches!(choice, Choice::Tenth(_)) && start.elapsed() > TENTH_TIME {
-            println!("the time is over");
-            break;
-        }
+    let is_tenth = matches!(choice, Choice::Tenth(_));
+    let trials = faults.iter().zip(&packages).map(|(&(number, fault), package)| {
         let binaries = built.iter().find(|(name, _)| name == package);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
-        let verdict = fault.verdict(number, binaries, verdicts.test_of(fault))?;
+        Trial { fault, number, binaries, before: verdicts.test_of(fault).map(str::to_owned) }
+    });
+    let trials: Vec<Trial<'_>> = trials.collect();
+    let mut wrong = Vec::new();
+    let end = is_tenth.then(|| Instant::now() + TENTH_TIME);
+    try_all(&trials, end, |fault, verdict| {
         println!("{verdict}: {} ({})", fault.name, fault.area());
         let differs = match choice {
             Choice::Tenth(_) => verdicts.differs(fault, &verdict),
@@ -78,17 +91,57 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
             wrong.push(fault.name.clone());
         }
         verdicts.set(fault, verdict);
-        if !matches!(choice, Choice::Tenth(_)) {
-            verdicts.keep(&all);
-            verdicts.write()?;
+        if is_tenth {
+            return Ok(());
         }
-    }
+        verdicts.keep(&all);
+        verdicts.write()
+    })?;
     verdicts.print(&all);
     if wrong.is_empty() {
         Ok(())
     } else {
         Err(format!("not as they ought to be: {wrong:?}").into())
     }
+}
+
+/// Test faults on all processors, and pass each verdict to `judge`. No trial begins after `end`.
+#[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
+fn try_all<'f>(
+    trials: &[Trial<'f>],
+    end: Option<Instant>,
+    mut judge: impl FnMut(&'f Fault, Verdict) -> Outcome,
+) -> Outcome {
+    let queue = Mutex::new(trials.iter());
+    let next = || {
+        let is_over = end.is_some_and(|end| Instant::now() > end);
+        queue.lock().expect("no worker panics").next().filter(|_| !is_over)
+    };
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some(Trial { fault, number, binaries, before }) = next() {
+                    let verdict = fault.verdict(*number, binaries, before.as_deref());
+                    let verdict = verdict.map_err(|failure| failure.to_string());
+                    if sender.send((*fault, verdict)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut judged = 0;
+        for (fault, verdict) in receiver {
+            judge(fault, verdict?)?;
+            judged += 1;
+        }
+        if judged < trials.len() {
+            println!("the time is over");
+        }
+        Ok(())
+    })
 }
 
 impl Choice {
