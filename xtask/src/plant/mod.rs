@@ -11,6 +11,7 @@ mod tree;
 mod verdict;
 
 use std::fs;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -53,6 +54,13 @@ struct Trial<'f> {
     binaries: &'f [PathBuf],
     /// The test that caught it last time.
     before: Option<String>,
+}
+
+impl Trial<'_> {
+    fn verdict(&self) -> Result<Verdict, String> {
+        let verdict = self.fault.verdict(self.number, self.binaries, self.before.as_deref());
+        verdict.map_err(|failure| failure.to_string())
+    }
 }
 
 /// Test faults, and report which are found.
@@ -122,13 +130,9 @@ fn try_all<'f>(
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while let Some(Trial { fault, number, binaries, before }) = next() {
-                    let verdict = fault.verdict(*number, binaries, before.as_deref());
-                    let verdict = verdict.map_err(|failure| failure.to_string());
-                    if sender.send((*fault, verdict)).is_err() {
-                        break;
-                    }
-                }
+                // After a failure nobody listens any more.
+                let _all = iter::from_fn(next)
+                    .try_for_each(|trial| sender.send((trial.fault, trial.verdict())));
             });
         }
         drop(sender);

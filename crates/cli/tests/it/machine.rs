@@ -164,6 +164,56 @@ fn recorded_counts_are_refused_in_one_line() {
     }
 }
 
+/// `--resume` takes the cells of the file that an interrupted comparison left. With all of them
+/// there, no guest is needed; with some, the file stays as it is until a guest has measured another
+/// cell.
+#[test]
+fn an_interrupted_comparison_goes_on_from_its_file() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("cells.csv");
+    let head = "fs,workload,record_size,requests,pattern,read_ahead,options,kernel.page_reads,\
+                kernel.page_programs,kernel.block_erases,kernel.time_ms\n";
+    let quick = [
+        "commit,0,0,,,--record-size 100 --requests 40 --fill 200 --partition-blocks 400",
+        "contacts,0,0,,,--records 200 --requests 100 --free-timers on --partition-blocks 400",
+        "postmark,0,0,,,--files 40 --requests 60 --free-timers on --partition-blocks 400",
+    ];
+    let row = |fs: &str, cell: &&str| format!("{fs},{cell},3,900,0,7.5\n");
+    let rows: Vec<String> =
+        ["jffs2", "ubifs"].iter().flat_map(|fs| quick.iter().map(|cell| row(fs, cell))).collect();
+    let command = "vm validate --quick --group workloads --store none --csv cells.csv";
+    let part = format!("{head}{}", rows[..5].concat());
+    let strange = format!("{part}{}", row("jffs2", &"commit,0,0,,,--fill 9"));
+    let twice = format!("{part}{}", rows[0]);
+    let cases = [
+        (part.as_str(), "", "cells.csv: exists; --force replaces it"),
+        (part.as_str(), "--resume", "`flysch vm setup`"),
+        (part.as_str(), "--resume --force", "cannot be used with '--force'"),
+        (
+            strange.as_str(),
+            "--resume",
+            "has the cell jffs2 commit --fill 9, which is not asked for",
+        ),
+        (twice.as_str(), "--resume", "--partition-blocks 400 twice"),
+        (head, "--resume", "`flysch vm setup`"),
+        ("fs\nubifs\n", "--resume", "missing field `workload`"),
+    ];
+    for (text, more, wanted) in cases {
+        fs::write(&path, text).expect("a writable folder");
+        let line = complaint_of(folder.path(), &format!("{command} {more}"));
+        assert!(line.contains(wanted), "{more}: {line}");
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), text, "{more}");
+    }
+    fs::write(&path, format!("{head}{}", rows.concat())).expect("a writable folder");
+    let finished = flysch(folder.path(), &format!("{command} --resume --show summary"));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let text = fs::read_to_string(&path).expect("the cells of both sides");
+    let times = text.lines().filter(|line| line.contains(",900.0,") && line.contains(",7.5,"));
+    assert_eq!((text.lines().count(), times.count()), (7, 6), "{text}");
+    let line = complaint_of(folder.path(), "vm validate --resume");
+    assert!(line.contains("--csv"), "{line}");
+}
+
 /// A cell of what users run is simulated again from the words of its row. A kernel that programs
 /// more is told with the cell's name.
 #[test]

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use flysch_lab::bench::run::Run;
+use flysch_lab::bench::run::{Inputs, Run};
+use flysch_lab::workload::{Read, Workload};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,11 +34,58 @@ pub struct Key {
     pub options: String,
 }
 
+/// A group of cells, which has bands of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// The grid of the micro-benchmark.
+    Micro,
+    /// The read-ahead grid.
+    Reads,
+    /// What users run.
+    Workloads,
+}
+
+impl Key {
+    pub fn group(&self) -> Group {
+        if !self.options.is_empty() {
+            Group::Workloads
+        } else if self.workload == Workload::Read(Read::DEFAULT).name() {
+            Group::Reads
+        } else {
+            Group::Micro
+        }
+    }
+}
+
 impl From<&Line> for Key {
     fn from(line: &Line) -> Self {
         let Line { fs, workload, options } = line.clone();
         let (pattern, read_ahead) = (String::new(), String::new());
         Self { fs, workload, record_size: 0, requests: 0, pattern, read_ahead, options }
+    }
+}
+
+/// The line of a cell that has options of its own.
+impl From<&Key> for Line {
+    fn from(key: &Key) -> Self {
+        let Key { fs, workload, options, .. } = key.clone();
+        Self { fs, workload, options }
+    }
+}
+
+impl From<&Inputs> for Key {
+    fn from(inputs: &Inputs) -> Self {
+        let parameter =
+            |name: &str| inputs.parameters.get(name).map(ToString::to_string).unwrap_or_default();
+        Self {
+            fs: inputs.on.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
+            workload: inputs.workload.clone(),
+            record_size: inputs.record_size,
+            requests: inputs.requests,
+            pattern: parameter("pattern"),
+            read_ahead: parameter("read-ahead"),
+            options: String::new(),
+        }
     }
 }
 
@@ -199,17 +247,6 @@ fn error(kernel: f64, flysch: f64, few: f64) -> f64 {
 /// Key and counts of a simulated run.
 #[expect(clippy::cast_precision_loss, reason = "counts of operations, far below 2^52")]
 pub fn of_run(run: &Run) -> (Key, Counts) {
-    let parameter =
-        |name: &str| run.inputs.parameters.get(name).map(ToString::to_string).unwrap_or_default();
-    let key = Key {
-        fs: run.inputs.on.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
-        workload: run.inputs.workload.clone(),
-        record_size: run.inputs.record_size,
-        requests: run.inputs.requests,
-        pattern: parameter("pattern"),
-        read_ahead: parameter("read-ahead"),
-        options: String::new(),
-    };
     let counts = Counts {
         page_reads: run.operations.page_reads as f64,
         page_programs: run.operations.page_programs as f64,
@@ -220,7 +257,7 @@ pub fn of_run(run: &Run) -> (Key, Counts) {
         percentile_99_us: Some(run.latency_ns.p99 as f64 / 1e3),
         stopped_at: None,
     };
-    (key, counts)
+    (Key::from(&run.inputs), counts)
 }
 
 /// Key and counts of a run that a guest returned as JSON. None if it is not a run.
@@ -269,22 +306,19 @@ pub struct Overhead {
 
 impl Overhead {
     /// Compare runs with the tracer and the same runs without it. None if there are no such pairs.
-    pub fn of(traced: &[Value], untraced: &[Value]) -> Option<Self> {
-        let time = |run: &Value| run["time_ns"].as_f64();
-        let (mut with_ns, mut without_ns, mut events) = (0.0, 0.0, 0.0);
-        for run in untraced {
-            let (key, _) = of_json(run)?;
-            let twin = traced.iter().find(|it| of_json(it).is_some_and(|it| it.0 == key))?;
-            let (_, counts) = of_json(twin)?;
-            with_ns += time(twin)?;
-            without_ns += time(run)?;
-            events += counts.page_reads + counts.page_programs + counts.block_erases;
+    pub fn of(traced: &BTreeMap<Key, Sample>, untraced: &BTreeMap<Key, Sample>) -> Option<Self> {
+        let (mut with_ms, mut without_ms, mut events) = (0.0, 0.0, 0.0);
+        for (key, without) in untraced {
+            let Counts { page_reads, page_programs, block_erases, .. } = traced.get(key)?.mean;
+            with_ms += traced[key].mean.time_ms?;
+            without_ms += without.mean.time_ms?;
+            events += page_reads + page_programs + block_erases;
         }
-        let added_ns = with_ns - without_ns;
-        let are_pairs = without_ns > 0.0 && events > 0.0;
+        let added_ms = with_ms - without_ms;
+        let are_pairs = without_ms > 0.0 && events > 0.0;
         are_pairs.then(|| Self {
-            share: added_ns / without_ns,
-            event_ns: added_ns / events,
+            share: added_ms / without_ms,
+            event_ns: added_ms * 1e6 / events,
             events,
         })
     }
@@ -344,16 +378,15 @@ mod tests {
 
     #[test]
     fn the_tracer_takes_what_the_same_runs_take_longer() {
-        let run = |requests: u32, time_ns: u32| {
-            serde_json::json!({
-                "on": "kernel:jffs2", "workload": "insert", "record_size": 600,
-                "requests": requests, "time_ns": time_ns, "page_reads": 10, "page_programs": 30,
-                "block_erases": 0
-            })
+        let run = |requests: u32, time_ms: f64| {
+            let line = Line { fs: String::new(), workload: String::new(), options: String::new() };
+            let time_ms = Some(time_ms);
+            (Key { requests, ..Key::from(&line) }, Counts { time_ms, ..counts(10.0, 30.0) })
         };
-        let traced = [run(1, 500), run(2, 1100), run(3, 900)];
-        let overhead = Overhead::of(&traced, &[run(2, 1000)]).unwrap();
+        let traced = samples([run(1, 5e-4), run(2, 1.1e-3), run(3, 9e-4)]);
+        let overhead = Overhead::of(&traced, &samples([run(2, 1e-3)])).unwrap();
         assert!((overhead.share - 0.1).abs() < 1e-9 && (overhead.event_ns - 2.5).abs() < 1e-9);
-        assert_eq!((Overhead::of(&traced, &[run(4, 1)]), Overhead::of(&traced, &[])), (None, None));
+        let of = |untraced: &[(Key, Counts)]| Overhead::of(&traced, &samples(untraced.to_vec()));
+        assert_eq!((of(&[run(4, 1.0)]), of(&[])), (None, None));
     }
 }

@@ -8,6 +8,8 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::workload::{Micro, Pattern, Read, Workload};
 
+use super::cell::{Group, Key};
+
 /// The simulated platform that corresponds to the guest.
 pub const PLATFORM: &str = "nandsim-6.1";
 
@@ -56,22 +58,28 @@ impl MicroPlan {
         Self { workloads, record_sizes: &[600], requests: &[1000], fill: self.fill, seeds: &[1] }
     }
 
-    /// The arguments of `flysch bench` in the guest.
-    pub fn arguments(&self) -> Vec<String> {
-        let names: Vec<&str> = self.workloads.iter().map(|workload| workload.name()).collect();
-        self.bench(&format!("{} --on kernel:jffs2,kernel:ubifs", names.join(",")))
+    /// The words after `flysch bench` that run a cell of a grid on the kernel.
+    pub fn words(&self, key: &Key) -> Vec<String> {
+        let Key { fs, workload, record_size, requests, pattern, read_ahead, .. } = key;
+        if key.group() == Group::Reads {
+            let read_ahead = if read_ahead == "0" { "off" } else { "on" };
+            return words(&format!(
+                "{workload} --on kernel:{fs} --pattern {pattern} --read-ahead {read_ahead} \
+                 --requests {requests}"
+            ));
+        }
+        let is_drawn = fs == Main::Jffs2.name() && workload == Micro::Update.name();
+        let seeds = self.seeds(is_drawn).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (fill, seeds) = (self.fill, seeds.join(","));
+        words(&format!(
+            "{workload} --on kernel:{fs} --record-size {record_size} --requests {requests} \
+             --fill {fill} --seed {seeds}"
+        ))
     }
 
-    /// The arguments of `flysch bench` for the other seeds, if there are any.
-    pub fn repetition(&self) -> Option<Vec<String>> {
-        let others = self.seeds.get(1..).filter(|others| !others.is_empty())?;
-        Some(self.bench(&format!("update --on kernel:jffs2 --seed {}", list(others))))
-    }
-
-    fn bench(&self, what: &str) -> Vec<String> {
-        let Self { record_sizes, requests, fill, .. } = self;
-        let (record_sizes, requests) = (list(record_sizes), list(requests));
-        words(&format!("{what} --record-size {record_sizes} --requests {requests} --fill {fill}"))
+    /// The seeds of a cell, in which the kernel may draw the blocks that it collects.
+    fn seeds(&self, is_drawn: bool) -> &'static [u64] {
+        if is_drawn { self.seeds } else { &self.seeds[..1] }
     }
 
     /// The scenarios of the same cells for the simulator.
@@ -86,7 +94,7 @@ impl MicroPlan {
                 grid.axes.requests = self.requests.to_vec();
                 grid.axes.fills = vec![self.fill];
                 let is_drawn = (main, workload) == (Main::Jffs2, Micro::Update);
-                grid.axes.seeds = if is_drawn { self.seeds.to_vec() } else { vec![1] };
+                grid.axes.seeds = self.seeds(is_drawn).to_vec();
                 all.extend(grid.scenarios());
             }
         }
@@ -94,17 +102,7 @@ impl MicroPlan {
     }
 }
 
-/// The arguments of `flysch bench` for the read-ahead grid. It uses JFFS2, whose read-ahead window
-/// is varied.
-pub fn read_arguments() -> Vec<String> {
-    let line = format!(
-        "read --on kernel:jffs2 --pattern sequential,random --read-ahead on,off --requests {}",
-        list(&READ_REQUESTS)
-    );
-    words(&line)
-}
-
-/// The scenarios of the read-ahead grid for the simulator.
+/// The scenarios of the read-ahead grid, which uses JFFS2 and varies its window.
 pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
     let stack = Stack::file(Main::Jffs2);
     let grid = |pattern| {
@@ -115,10 +113,6 @@ pub fn read_scenarios(platform: &Arc<Platform>) -> Vec<Scenario> {
         grid.scenarios()
     };
     [Pattern::Sequential, Pattern::Random].into_iter().flat_map(grid).collect()
-}
-
-fn list(numbers: &[impl ToString]) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -138,9 +132,24 @@ mod tests {
         };
         assert_eq!((cells(&QUICK), cells(&FULL)), (12, 160));
         assert_eq!(read_scenarios(&platform).len(), 32);
-        assert_eq!(QUICK.arguments()[0], "insert,select,update");
-        assert_eq!(QUICK.repetition(), None);
-        let repetition = FULL.repetition().unwrap().join(" ");
-        assert!(repetition.starts_with("update --on kernel:jffs2 --seed 2,3 "), "{repetition}");
+        let asked = |plan: &MicroPlan, scenarios: &[Scenario]| {
+            let key = |scenario: &Scenario| Key::from(&scenario.inputs());
+            let mut lines: Vec<String> =
+                scenarios.iter().map(|it| plan.words(&key(it)).join(" ")).collect();
+            lines.dedup();
+            lines
+        };
+        let quick = asked(&QUICK, &QUICK.scenarios(&platform));
+        let first =
+            "insert --on kernel:jffs2 --record-size 600 --requests 100 --fill 1000 --seed 1";
+        assert_eq!((quick.len(), quick[0].as_str()), (12, first));
+        let full = asked(&FULL, &FULL.scenarios(&platform));
+        let drawn: Vec<&String> =
+            full.iter().filter(|line| line.contains("--seed 1,2,3")).collect();
+        assert_eq!((full.len(), drawn.len()), (160, 20));
+        assert!(drawn.iter().all(|line| line.starts_with("update --on kernel:jffs2 ")));
+        let reads = asked(&FULL, &read_scenarios(&platform));
+        let last = "read --on kernel:jffs2 --pattern random --read-ahead off --requests 1024";
+        assert_eq!((reads.len(), reads[31].as_str()), (32, last));
     }
 }

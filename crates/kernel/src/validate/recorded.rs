@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::cell::{Counts, Key, Sample};
+use super::verdict::title;
 
 /// The file is not the result of a comparison. It holds the error message.
 #[derive(Debug)]
@@ -100,8 +101,8 @@ impl From<Row> for (Key, Sample) {
 /// Read a file that `flysch vm validate --csv` wrote.
 ///
 /// # Errors
-/// Fails if it cannot be read, or if a row lacks a column or has an invalid count. The message says
-/// which.
+/// Fails if it cannot be read, or if a row lacks a column or has an invalid count, or if a cell has
+/// two rows. The message says which.
 pub fn read(path: &Path) -> Result<Vec<(Key, Sample)>, RecordedError> {
     let failed = |error: csv::Error| RecordedError(error.to_string());
     let mut reader = csv::Reader::from_path(path).map_err(failed)?;
@@ -112,8 +113,13 @@ pub fn read(path: &Path) -> Result<Vec<(Key, Sample)>, RecordedError> {
         .map_err(failed)?;
     let bounds = rows.iter().flat_map(|(_, it)| [it.mean, it.least, it.most]);
     let counts = bounds.flat_map(|it| [it.page_reads, it.page_programs, it.block_erases]);
-    match counts.into_iter().find(|&count| !(0.0..=1e15).contains(&count)) {
-        Some(count) => Err(RecordedError(format!("{count} is no count of operations"))),
+    if let Some(count) = counts.into_iter().find(|&count| !(0.0..=1e15).contains(&count)) {
+        return Err(RecordedError(format!("{count} is no count of operations")));
+    }
+    let mut keys: Vec<&Key> = rows.iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    match keys.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(RecordedError(format!("has the cell {} twice", title(pair[0])))),
         None => Ok(rows),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cell::{Cell, Key};
+use super::cell::{Cell, Group, Key};
 
 /// The bands that docs/validation.md states. Errors are fractions of the kernel's counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,6 +136,19 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// The cells in their groups.
+    pub fn of(cells: impl IntoIterator<Item = Cell>) -> Self {
+        let mut compared = Self::default();
+        for cell in cells {
+            match cell.key.group() {
+                Group::Micro => compared.micro.push(cell),
+                Group::Reads => compared.reads.push(cell),
+                Group::Workloads => compared.workloads.push(cell),
+            }
+        }
+        compared
+    }
+
     /// The groups with their names.
     pub fn groups(&self) -> [(&'static str, &[Cell]); 3] {
         [

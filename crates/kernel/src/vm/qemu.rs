@@ -1,6 +1,7 @@
 //! Running guests: the arguments of QEMU, the wait, and the handling of guests that do not answer.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -44,6 +45,21 @@ pub fn run(
     words: &[String],
     tell: &mut dyn FnMut(&str),
 ) -> Result<Answer, VmError> {
+    watch(store, guest, words, &mut |_| ControlFlow::Continue(()), tell)
+}
+
+/// Run a command as [`run`] does. `results` gets all of its output whenever there is more of it,
+/// and can end the guest.
+///
+/// # Errors
+/// As [`run`]. The guest counts as interrupted if `results` ended it.
+pub fn watch(
+    store: &Store,
+    guest: &Guest,
+    words: &[String],
+    results: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Answer, VmError> {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let command = words.join(" ");
     let job = format!(
@@ -51,7 +67,7 @@ pub fn run(
          stty -F /dev/ttyS2 raw\nfind . | cpio -o -H newc >/dev/ttyS2 2>/dev/null\nsync\n\
          echo '{TRAILER}'$status >/dev/ttyS1"
     );
-    run_job(store, guest, &job, tell)
+    run_job(store, guest, &job, results, tell)
 }
 
 /// Find out whether KVM can start a guest here. Otherwise QEMU must emulate it.
@@ -97,6 +113,7 @@ fn run_job(
     store: &Store,
     guest: &Guest,
     job: &str,
+    results: &mut dyn FnMut(&str) -> ControlFlow<()>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Answer, VmError> {
     let stop = Stop::on_signals().map_err(VmError::file("signals"))?;
@@ -108,9 +125,12 @@ fn run_job(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     work.child = Some(command.spawn().map_err(VmError::file("qemu-system-x86_64"))?);
     let limit_ns = now_ns() + i64::from(guest.limit_s) * 1_000_000_000;
-    let mut passed_on = 0;
+    let (mut passed_on, mut seen) = (0, 0);
     loop {
         work.pass_on_new_lines(&mut passed_on, tell);
+        if work.has_more_results(&mut seen) && results(&work.read("results")).is_break() {
+            return Err(VmError::Interrupted);
+        }
         if work.has_ended()? {
             work.pass_on_new_lines(&mut passed_on, tell);
             return work.outcome();
@@ -225,6 +245,12 @@ impl Work {
             tell(line);
         }
         *passed_on = whole.lines().count();
+    }
+
+    /// Whether there are more results than the bytes that were `seen` before.
+    fn has_more_results(&self, seen: &mut u64) -> bool {
+        let there = fs::metadata(self.path("results")).map_or(0, |file| file.len());
+        std::mem::replace(seen, there) < there
     }
 
     fn last_words(&self) -> String {

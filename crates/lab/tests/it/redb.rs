@@ -46,8 +46,8 @@ fn every_request_is_answered_and_every_commit_is_durable() {
     }
 }
 
-/// The workload checks that all acknowledged transactions are there after the stop, and one that was
-/// cut in full or not at all.
+/// The workload checks that all acknowledged transactions are there after the stop, and one that
+/// was cut in full or not at all.
 #[test]
 fn what_was_committed_is_there_after_a_stop() {
     for stop in [Stop::Cut, Stop::Clean] {

@@ -1,28 +1,23 @@
 //! `flysch vm validate`: compares the simulator with the kernel.
 
+mod guests;
+mod kept;
 mod workloads;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_kernel::validate::cell::{
-    Cell, Counts, Key, Overhead, Sample, of_json, of_run, samples,
-};
+use flysch_kernel::validate::cell::{self, Key, Overhead, Sample, of_run, samples};
 use flysch_kernel::validate::draw::{self, Line};
 use flysch_kernel::validate::page;
-use flysch_kernel::validate::plan::{
-    FULL, MicroPlan, PLATFORM, QUICK, read_arguments, read_scenarios,
-};
-use flysch_kernel::validate::recorded;
+use flysch_kernel::validate::plan::{FULL, MicroPlan, PLATFORM, QUICK, read_scenarios};
 use flysch_kernel::validate::verdict::{Compared, Spreads, title, worst};
-use flysch_kernel::vm::guest::Guest;
-use flysch_kernel::vm::qemu;
-use flysch_kernel::vm::store::Store;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
-use serde_json::Value;
 
+use self::guests::Cells;
+use self::kept::Kept;
 use super::{GuestOptions, failure, reference};
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -121,6 +116,17 @@ enum Group {
     Workloads,
 }
 
+/// Where the cells are kept.
+#[derive(Debug, clap::Args)]
+struct CellsFile {
+    /// File for all cells, as CSV; each is kept there as soon as a guest has measured it
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Go on from the file of --csv, if it exists: its cells are not measured again
+    #[arg(long, requires = "csv", conflicts_with_all = ["force", "kernel_counts"])]
+    resume: bool,
+}
+
 /// Arguments of `flysch vm validate`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Validate {
@@ -145,9 +151,8 @@ pub(super) struct Validate {
     /// What to print
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     show: Show,
-    /// File for all cells, as CSV
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    cells: CellsFile,
     /// File for the page with the charts
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -167,31 +172,16 @@ impl Validate {
         if let Some(path) = &self.reference {
             return reference::run(path, self.format);
         }
-        self.csv.iter().try_for_each(|path| output::check_writable(path, self.force))?;
+        let replaces = self.force || self.cells.resume;
+        self.cells.csv.iter().try_for_each(|path| output::check_writable(path, replaces))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
-        let platform = Platform::named(PLATFORM).map_err(|error| Failure::of(&error))?;
-        let recorded = self.kernel_counts.as_deref().map(|path| self.recorded(path)).transpose()?;
-        let lines = recorded.as_ref().map_or_else(|| self.lines(), Kernel::own_lines);
-        if recorded.is_none() {
-            self.guest.store().version().map_err(failure)?;
-        }
-        // The simulator goes first: it takes little time, and a cell that cannot be is found early.
-        let flysch = samples(workloads::simulated(&lines)?);
-        let kernel = recorded.map_or_else(|| self.in_guest(&lines), Ok)?;
-        let Kernel { runs, reads, lines, overhead } = kernel;
-        let platform = Arc::new(platform);
-        let micro = if self.has(Group::Micro) {
-            compared(runs, &simulated(&self.plan().scenarios(&platform))?)?
-        } else {
-            Vec::new()
+        let mut kept = match &self.kernel_counts {
+            Some(path) => self.recorded(path)?,
+            None => self.begun()?,
         };
-        let reads = if self.has(Group::Reads) {
-            compared(reads, &simulated(&read_scenarios(&platform))?)?
-        } else {
-            Vec::new()
-        };
-        let workloads = compared(lines, &flysch)?;
-        let compared = Compared { micro, reads, workloads };
+        let overhead = self.measure(&mut kept)?;
+        kept.write()?;
+        let compared = Compared::of(kept.cells());
         let broken = compared.beyond();
         self.write(&compared, &broken)?;
         for line in verdict(&compared).into_iter().chain(overhead.map(text_of_overhead)) {
@@ -223,44 +213,98 @@ impl Validate {
         all
     }
 
-    /// The counts of an earlier run that belong to the groups that are compared.
-    fn recorded(&self, path: &Path) -> Result<Kernel, Failure> {
-        let all = recorded::read(path).map_err(|error| Failure::of_file(path, error))?;
-        let (lines, grids): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|(key, _)| !key.options.is_empty());
-        let (reads, runs) = grids.into_iter().partition(|(key, _)| key.workload == "read");
-        let has_lines = self.has(Group::Workloads) && !self.quick;
-        let lines = if has_lines { lines } else { Vec::new() };
-        Ok(Kernel { runs, reads, lines, overhead: None })
-    }
-
-    /// Run the cells on the kernel, in guests.
-    fn in_guest(&self, lines: &[Line]) -> Result<Kernel, Failure> {
-        let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
-        let mut kernel = Kernel::default();
+    /// The scenarios of the grids that are compared.
+    fn grids(&self) -> Result<Vec<Scenario>, Failure> {
+        let platform = platform()?;
+        let mut all = Vec::new();
         if self.has(Group::Micro) {
-            let mut traced = in_guest(&store, &guest, plan.arguments())?;
-            let mut untraced = plan.untraced().arguments();
-            untraced.push("--untraced".to_owned());
-            let untraced = in_guest(&store, &guest, untraced)?;
-            kernel.overhead = Overhead::of(&traced, &untraced);
-            if let Some(arguments) = plan.repetition() {
-                traced.extend(in_guest(&store, &guest, arguments)?);
-            }
-            kernel.runs = in_order(counts(&traced)?);
+            all.extend(self.plan().scenarios(&platform));
         }
         if self.has(Group::Reads) {
-            kernel.reads = in_order(counts(&in_guest(&store, &guest, read_arguments())?)?);
+            all.extend(read_scenarios(&platform));
         }
-        kernel.lines = in_order(workloads::in_guests(&store, &guest, lines)?);
-        Ok(kernel)
+        Ok(all)
+    }
+
+    /// The cells of an earlier run that belong to the groups that are compared, in its order.
+    fn recorded(&self, path: &Path) -> Result<Kept, Failure> {
+        let has_lines = self.has(Group::Workloads) && !self.quick;
+        let is_of = |group| match group {
+            cell::Group::Micro => self.has(Group::Micro),
+            cell::Group::Reads => self.has(Group::Reads),
+            cell::Group::Workloads => has_lines,
+        };
+        let mut rows = kept::read(path)?;
+        rows.retain(|(key, _)| is_of(key.group()));
+        let of_users = rows.iter().filter(|(key, _)| key.group() == cell::Group::Workloads);
+        let lines: Vec<Line> = of_users.map(|(key, _)| Line::from(key)).collect();
+        let flysch = simulated(&self.grids()?, &lines)?;
+        let is_there = |wanted: &&Key| rows.iter().any(|(key, _)| key == *wanted);
+        if let Some(key) = flysch.keys().find(|key| !is_there(key)) {
+            let cell = title(key);
+            return Err(Failure::Message(format!("the kernel's counts lack the cell {cell}")));
+        }
+        rows.retain(|(key, _)| flysch.contains_key(key));
+        let order = rows.iter().map(|(key, _)| key.clone()).collect();
+        Ok(Kept::new(order, rows, flysch, self.file()))
+    }
+
+    /// The cells that are asked for, with what an interrupted run has measured of them.
+    fn begun(&self) -> Result<Kept, Failure> {
+        let (lines, grids) = (self.lines(), self.grids()?);
+        let of_grids = grids.iter().map(|scenario| Key::from(&scenario.inputs()));
+        let mut order: Vec<Key> = Vec::new();
+        for key in of_grids.chain(lines.iter().map(Key::from)) {
+            if !order.contains(&key) {
+                order.push(key);
+            }
+        }
+        let earlier = self.cells.csv.as_ref().filter(|_| self.cells.resume);
+        let rows = earlier.map(|path| kept::resumed(path, &order)).transpose()?;
+        let rows = rows.unwrap_or_default();
+        if rows.len() < order.len() {
+            self.guest.store().version().map_err(failure)?;
+        }
+        // The simulator goes first: it takes little time, and a cell that cannot be is found early.
+        let flysch = simulated(&grids, &lines)?;
+        Ok(Kept::new(order, rows, flysch, self.file()))
+    }
+
+    /// The file for the cells, and whether it may be replaced.
+    fn file(&self) -> Option<(PathBuf, bool)> {
+        Some((self.cells.csv.clone()?, self.force || self.cells.resume))
+    }
+
+    /// Run the cells that are missing on the kernel, in guests.
+    fn measure(&self, kept: &mut Kept) -> Result<Option<Overhead>, Failure> {
+        let missing = kept.missing();
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
+        let cells = |keys: &[Key]| Cells::new(keys, &plan, guest.partition_blocks);
+        let outcome =
+            cells(&missing).measure(&store, &guest, &mut |key, sample| kept.take(key, sample));
+        if outcome.is_err() {
+            kept.tell_rest();
+        }
+        outcome?;
+        let untraced = plan.untraced().scenarios(&platform()?);
+        let untraced: Vec<Key> =
+            untraced.iter().map(|scenario| Key::from(&scenario.inputs())).collect();
+        if !untraced.iter().any(|key| missing.contains(key)) {
+            return Ok(None);
+        }
+        let mut without = BTreeMap::new();
+        cells(&untraced).with("--untraced").measure(&store, &guest, &mut |key, sample| {
+            without.insert(key, *sample);
+            Ok(())
+        })?;
+        Ok(Overhead::of(kept.kernel(), &without))
     }
 
     fn write(&self, compared: &Compared, broken: &[String]) -> Result<(), Failure> {
         let every = compared.cells();
-        if let Some(path) = &self.csv {
-            output::write_file(path, &output::rows(&COLUMNS, &every, Format::Csv), self.force)?;
-        }
         if let Some(path) = &self.page {
             let subtitle = format!("{} cells, Linux 6.1 with nandsim in a VM", every.len());
             output::write_report(path, &page::html(compared, broken, &subtitle), self.force)?;
@@ -272,54 +316,15 @@ impl Validate {
     }
 }
 
-/// The counts of the kernel.
-#[derive(Default)]
-struct Kernel {
-    runs: Vec<(Key, Sample)>,
-    /// The counts of the read-ahead grid.
-    reads: Vec<(Key, Sample)>,
-    /// The counts of what users run.
-    lines: Vec<(Key, Sample)>,
-    overhead: Option<Overhead>,
+/// The platform that corresponds to the guest.
+fn platform() -> Result<Arc<Platform>, Failure> {
+    Platform::named(PLATFORM).map(Arc::new).map_err(|error| Failure::of(&error))
 }
 
-impl Kernel {
-    /// The cells of what users run.
-    fn own_lines(&self) -> Vec<Line> {
-        let line = |(key, _): &(Key, Sample)| {
-            let Key { fs, workload, options, .. } = key.clone();
-            Line { fs, workload, options }
-        };
-        self.lines.iter().map(line).collect()
-    }
-}
-
-/// The runs of each cell put together, in the order of the first run of each.
-fn in_order(runs: Vec<(Key, Counts)>) -> Vec<(Key, Sample)> {
-    let mut left = samples(runs.iter().cloned());
-    runs.into_iter().filter_map(|(key, _)| left.remove_entry(&key)).collect()
-}
-
-fn counts(runs: &[Value]) -> Result<Vec<(Key, Counts)>, Failure> {
-    let counts: Option<_> = runs.iter().map(of_json).collect();
-    counts.ok_or_else(|| Failure::Message("the guest's answer lacks a count".to_owned()))
-}
-
-/// Run the cells of a grid on the simulator.
-fn simulated(scenarios: &[Scenario]) -> Result<BTreeMap<Key, Sample>, Failure> {
-    Ok(samples(carry_out(scenarios)?.iter().map(of_run)))
-}
-
-/// Run `flysch bench` in a guest and return its runs.
-fn in_guest(store: &Store, guest: &Guest, arguments: Vec<String>) -> Result<Vec<Value>, Failure> {
-    let mut words = vec!["flysch".to_owned(), "bench".to_owned()];
-    words.extend(arguments);
-    let place = ["--platform", PLATFORM, "--mtd", "mtd0", "--format", "json"];
-    words.extend(place.map(str::to_owned));
-    let answer = qemu::run(store, guest, &words, &mut tell).map_err(failure)?;
-    serde_json::from_str(&answer.text).map_err(|error| {
-        Failure::Message(format!("the guest's answer is no list of runs: {error}"))
-    })
+/// Run the cells of grids and those of what users run on the simulator.
+fn simulated(grids: &[Scenario], lines: &[Line]) -> Result<BTreeMap<Key, Sample>, Failure> {
+    let runs = carry_out(grids)?;
+    Ok(samples(runs.iter().map(of_run).chain(workloads::simulated(lines)?)))
 }
 
 /// The overhead of the tracer as a line of text.
@@ -330,21 +335,6 @@ fn text_of_overhead(overhead: Overhead) -> String {
         share * 100.0,
         event_ns / 1e3
     )
-}
-
-/// Pair the counts of both sides.
-fn compared(
-    kernel: Vec<(Key, Sample)>,
-    flysch: &BTreeMap<Key, Sample>,
-) -> Result<Vec<Cell>, Failure> {
-    let is_there = |wanted: &&Key| !kernel.iter().any(|(key, _)| key == *wanted);
-    if let Some(key) = flysch.keys().find(is_there) {
-        let cell = title(key);
-        return Err(Failure::Message(format!("the kernel's counts lack the cell {cell}")));
-    }
-    let cell = |(key, kernel): (Key, Sample)| Some((*flysch.get(&key)?, key, kernel));
-    let pairs = kernel.into_iter().filter_map(cell);
-    Ok(pairs.map(|(flysch, key, kernel)| Cell::new(key, &kernel, &flysch)).collect())
 }
 
 /// Lines that say how large the errors are, and in which cells they are largest.
