@@ -52,12 +52,12 @@ pub(super) struct Sought<'e> {
 }
 
 /// A row that has the key that is looked for.
-struct Candidate {
+pub(super) struct Candidate {
     /// The digest of its primary key, to look up whether it was replaced or deleted. None where
     /// rows of the table never were.
-    key: Option<Digest>,
+    pub(super) key: Option<Digest>,
     /// Whether no later row of its cell has the same primary key.
-    is_last: bool,
+    pub(super) is_last: bool,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -115,7 +115,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// The row with the key at place `passed` of a cell or behind it.
-    fn next_row(
+    pub(super) fn next_row(
         &mut self,
         pointer: u32,
         sought: Sought<'_>,

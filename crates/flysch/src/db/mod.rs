@@ -17,6 +17,7 @@ mod compact;
 mod constraints;
 mod error;
 mod find;
+mod group;
 mod index;
 mod kept;
 mod level;

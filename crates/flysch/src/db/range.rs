@@ -1,12 +1,13 @@
 //! Ranges of keys: cursors over an ordered index that borrow nothing between calls.
 //!
 //! 1. Rows come in the order of their keys. Entries have the first 8 bytes of a key: where several
-//!    keys have one code, their rows are read to order them, each time the next one is asked for.
+//!    keys have one code, their rows are read to order them, see [`Group`].
 //! 2. What is inserted while a cursor is under way may be given or not.
 
 use flysch_nand::Nand;
 
-use super::find::{Carried, Sought, check_types, columns_of};
+use super::find::{Sought, check_types};
+use super::group::{Bounds, Group};
 use super::kept::Kept;
 use super::reader::Reader;
 use super::scan::Place;
@@ -15,32 +16,21 @@ use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
-use crate::store::{Entry, Held, Probe, Range, SHARED};
+use crate::store::{Entry, Range, SHARED};
 
 /// A cursor over the rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
 pub struct KeyRange {
-    table: u8,
-    index: u8,
-    direction: Direction,
+    bounds: Bounds,
     range: Range,
-    /// The ends of the range, where codes alone cannot tell whether a row lies between them.
-    ends: Option<(End, End)>,
     entry: Option<Entry>,
     passed: u32,
     /// Code and pointer of the entry before.
     last: Option<(u64, u32)>,
-    /// The code whose rows are being given in the order of their keys, and the last row given.
-    group: Option<(u64, Option<Rank>)>,
+    /// The code whose rows are being given in the order of their keys.
+    group: Option<Group>,
     since: Since,
 }
-
-/// The order of a row among those of one code: its key, as far as an end holds it, then its pointer
-/// and its place.
-type Rank = (End, u32, u32);
-
-/// Entries of one code that are held at a time while its rows are ordered.
-const HELD: usize = 8;
 
 impl<N: Nand> Db<'_, '_, N> {
     /// A cursor over the rows whose key in an ordered index lies from `least` to `greatest`, both
@@ -100,11 +90,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
         let descends = direction == Direction::Backward;
         Ok(KeyRange {
-            table,
-            index,
-            direction,
+            bounds: Bounds { table, index, ends, direction },
             range: Range::between(kept.number, (from, to), descends),
-            ends,
             entry: None,
             passed: 0,
             last: None,
@@ -112,25 +99,15 @@ impl<N: Nand> Db<'_, '_, N> {
             since: self.since(),
         })
     }
-
-    /// The key of a row at a place, in the order of an index.
-    fn rank_at(
-        &mut self,
-        (table, index): (u8, u8),
-        (pointer, place): (u32, u32),
-    ) -> Result<Rank, DbError> {
-        let indexed = self.index(table, index)?;
-        let view = self.front_at(pointer, place)?;
-        Ok((End::front(columns_of(&view, indexed)), pointer, place))
-    }
 }
 
 impl KeyRange {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
     /// moved rows since the range was made, unless each code has one row. Cost: one read of the
     /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
-    /// their first 8 bytes, all of them are looked at for each row, in two reads or so a row. Keys
-    /// that agree in their first 64 bytes come in any order.
+    /// their first 8 bytes, the pages of all their rows are read once for every eight rows given,
+    /// or for each where something is written between the calls. Keys that agree in their first 64
+    /// bytes come in any order.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -138,9 +115,9 @@ impl KeyRange {
         out: &'o mut [u8],
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
-        db.check_past(self.table)?;
-        let kept = db.kept(self.table, self.index)?;
-        let is_unique = db.index(self.table, self.index)?.is_unique && !kept.may_meet;
+        db.check_past(self.bounds.table)?;
+        let kept = db.kept(self.bounds.table, self.bounds.index)?;
+        let is_unique = db.index(self.bounds.table, self.bounds.index)?.is_unique && !kept.may_meet;
         if db.has_moved(self.since) {
             // Where each key has one row, the row is found by its key, wherever it lies.
             if !is_unique {
@@ -161,41 +138,39 @@ impl KeyRange {
     ) -> Result<Option<(u32, u32)>, DbError> {
         let is_past = db.view.is_past() && db.store.has_one_row(kept.number);
         loop {
-            if let Some((code, after)) =
-                self.group.filter(|(_, after)| kept.may_meet || after.is_none())
-            {
-                let next = if is_past {
-                    self.next_of_past(db, kept, (code, after))?
+            if let Some(group) = &mut self.group {
+                let next = if kept.may_meet {
+                    group.next(db, &self.bounds)?
                 } else {
-                    self.next_of_group(db, kept, (code, after))?
+                    group.only(db, &self.bounds)?
                 };
-                if let Some(rank) = next {
-                    self.group = Some((code, Some(rank)));
-                    return Ok(Some((rank.1, rank.2)));
+                if next.is_some() {
+                    return Ok(next);
                 }
             }
             let Some(entry) = self.next_entry(db)? else { return Ok(None) };
-            if self.group.is_some_and(|(code, _)| code == entry.code) {
+            if self.group.as_ref().is_some_and(|group| group.code == entry.code) {
                 self.leave(entry);
                 continue;
             }
             if is_past {
-                self.group = Some((entry.code, None));
+                self.group = Some(Group::new(entry.code));
                 continue;
             }
             self.entry = Some(entry);
             let mut passed = self.passed;
             // The primary key's index gives the newest entry of each key. Only keys that share a
             // code are looked up once more, as a group.
-            let sought = self.sought(entry, self.index > 0 || entry.is(SHARED));
+            let is_doubtful = self.bounds.index > 0 || entry.is(SHARED);
+            let sought = Sought { is_doubtful, ..self.bounds.sought(entry.code) };
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
             let Some(place) = found else {
                 self.leave(entry);
                 continue;
             };
-            if kept.may_meet && !self.is_told(db, (entry.pointer, place))? {
-                self.group = Some((entry.code, None));
+            if kept.may_meet && !is_told(db, &self.bounds, kept, (entry.pointer, place))? {
+                self.group = Some(Group::new(entry.code));
                 continue;
             }
             return Ok(Some((entry.pointer, place)));
@@ -220,86 +195,17 @@ impl KeyRange {
         self.last = Some((entry.code, entry.pointer));
         (self.entry, self.passed) = (None, 0);
     }
+}
 
-    /// What a row must have that an entry leads to: the entry's code, and a key in the range.
-    fn sought(&self, entry: Entry, is_doubtful: bool) -> Sought<'_> {
-        let carried = Carried::Code(entry.code, self.ends.as_ref());
-        Sought { table: self.table, index: self.index, carried, is_doubtful }
-    }
-
-    /// Whether the code of this row's key belongs to no other key.
-    #[inline(never)]
-    fn is_told<N: Nand>(&self, db: &mut Db<'_, '_, N>, place: (u32, u32)) -> Result<bool, DbError> {
-        let kept = db.kept(self.table, self.index)?;
-        let (key, ..) = db.rank_at((self.table, self.index), place)?;
-        let is_several = db.index(self.table, self.index)?.columns.len() > 1;
-        Ok(is_several && key.len() <= kept.code_size())
-    }
-
-    /// The row that comes next in the order of the keys, of those with one code that a reader of
-    /// the past sees. It may be an older version than the newest.
-    #[inline(never)]
-    fn next_of_past<N: Nand>(
-        &self,
-        db: &mut Db<'_, '_, N>,
-        kept: Kept,
-        (code, after): (u64, Option<Rank>),
-    ) -> Result<Option<Rank>, DbError> {
-        let mut probe = Probe::new(db.store.config(), kept.number, code);
-        let mut best = None;
-        while let Some(entry) = db.next_entry(&mut probe)? {
-            if db.may_see(entry.pointer) {
-                best = self.next_in(db, entry, (after, best))?;
-            }
-            if best.is_some() && !kept.may_meet {
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// The row that comes next behind `after`: one of those that an entry leads to, or `best`.
-    #[inline(never)]
-    fn next_in<N: Nand>(
-        &self,
-        db: &mut Db<'_, '_, N>,
-        entry: Entry,
-        (after, mut best): (Option<Rank>, Option<Rank>),
-    ) -> Result<Option<Rank>, DbError> {
-        let forward = self.direction == Direction::Forward;
-        let comes_before =
-            |one: &Rank, other: &Rank| if forward { one < other } else { one > other };
-        let mut passed = 0;
-        let sought = self.sought(entry, true);
-        while let Some(place) = db.live_row(entry.pointer, sought, &mut passed)? {
-            let rank = db.rank_at((self.table, self.index), (entry.pointer, place))?;
-            let is_due = after.is_none_or(|after| comes_before(&after, &rank));
-            if is_due && best.is_none_or(|best| comes_before(&rank, &best)) {
-                best = Some(rank);
-            }
-        }
-        Ok(best)
-    }
-
-    /// The row of a code that comes next in the order of the keys.
-    #[inline(never)]
-    fn next_of_group<N: Nand>(
-        &self,
-        db: &mut Db<'_, '_, N>,
-        kept: Kept,
-        (code, after): (u64, Option<Rank>),
-    ) -> Result<Option<Rank>, DbError> {
-        let mut range: Range<[Held; HELD]> = Range::new(kept.number, code, code);
-        let mut last = None;
-        let mut best: Option<Rank> = None;
-        while let Some(entry) =
-            range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?
-        {
-            if last.replace(entry.pointer) == Some(entry.pointer) {
-                continue;
-            }
-            best = self.next_in(db, entry, (after, best))?;
-        }
-        Ok(best)
-    }
+/// Whether the code of this row's key belongs to no other key.
+#[inline(never)]
+fn is_told<N: Nand>(
+    db: &mut Db<'_, '_, N>,
+    bounds: &Bounds,
+    kept: Kept,
+    place: (u32, u32),
+) -> Result<bool, DbError> {
+    let (key, ..) = db.rank_at(bounds, place)?;
+    let is_several = db.index(bounds.table, bounds.index)?.columns.len() > 1;
+    Ok(is_several && key.len() <= kept.code_size())
 }

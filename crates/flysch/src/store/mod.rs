@@ -15,6 +15,7 @@
 //! 3. The memory table and the Bloom filters are not part of the state. After a mount the first is
 //!    filled from rows again, the others from the recent runs, a few reads at a time.
 
+mod all;
 mod bloom;
 mod bytes;
 mod config;
@@ -43,6 +44,7 @@ mod unit;
 mod watch;
 mod writer;
 
+pub(crate) use all::All;
 pub use bloom::places;
 pub use config::{ConfigError, IndexPlan, Order, Rows, StoreConfig};
 pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};

@@ -92,7 +92,7 @@ impl Probe {
         if let Some(range) = &mut self.many {
             return range.next(store, media, cell);
         }
-        let generation = Some((store.run_changes, store.puts));
+        let generation = Some(store.generation());
         if self.generation != generation {
             (self.source, self.passed, self.back_count) = (0, 0, 0);
             self.generation = generation;

@@ -243,7 +243,7 @@ impl Range<[Held]> {
 
     /// Find out which sources there are, unless that is known.
     fn survey(&mut self, store: &Store<'_>) {
-        let known = Some((store.run_changes, store.puts));
+        let known = Some(store.generation());
         if self.known == known {
             return;
         }

@@ -34,6 +34,11 @@ impl Store<'_> {
         self.drops
     }
 
+    /// Numbers that change whenever entries change, in the memory table or in the table of runs.
+    pub(crate) const fn generation(&self) -> (u32, u32) {
+        (self.run_changes, self.puts)
+    }
+
     /// A number that changes whenever the table of runs changes.
     pub const fn changes(&self) -> u32 {
         self.run_changes

@@ -1,0 +1,216 @@
+//! Rows whose keys share a code, in the order of their keys.
+//!
+//! The index does not order them. So a pass over all of them keeps the rows that come next, a few
+//! at a time, and the next pass goes on behind these.
+//!
+//! 1. A pass reads rows and looks nothing up: rows that were inserted together lie on one page, so
+//!    it costs the pages of the rows rather than the rows.
+//! 2. Whether a row is current is asked when its turn comes, by a lookup of its primary key. One
+//!    that is not is passed over. A pass may meet rows that were never committed: entries that are
+//!    stale lead to them, but no lookup does.
+//! 3. Where anything was written meanwhile, the pass is made again.
+
+use flysch_nand::Nand;
+
+use super::find::{Carried, Sought, columns_of};
+use super::index::Wanted;
+use super::{Db, DbError, Direction};
+use crate::media::CELL_SIZE;
+use crate::row::order::End;
+use crate::store::{All, Entry, Probe};
+
+/// Rows that a pass keeps.
+const ROOM: usize = 8;
+/// The order of a row among those of one code: its key, as far as an end holds it, then its pointer
+/// and its place.
+pub(super) type Rank = (End, u32, u32);
+
+/// The rows of one code, of which some were given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) code: u64,
+    /// The last row that had its turn.
+    after: Option<Rank>,
+    /// Pointers and places of the rows that come next, the next one at the end.
+    next: [(u32, u32); ROOM],
+    len: u8,
+    /// Whether no row comes behind these.
+    is_whole: bool,
+    /// Whether all were given.
+    is_over: bool,
+    /// The state of the store in which they were found; None where nothing was looked for yet.
+    found_at: Option<(u32, u32)>,
+}
+
+/// Which rows of an ordered index are given, and in which order.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    pub(super) table: u8,
+    pub(super) index: u8,
+    /// The ends of the range, where codes alone cannot tell whether a row lies between them.
+    pub(super) ends: Option<(End, End)>,
+    pub(super) direction: Direction,
+}
+
+/// The rows that come first of those seen in a pass.
+struct Pass {
+    rows: [Option<Rank>; ROOM],
+    len: usize,
+    /// Whether a row was left out for want of room.
+    has_more: bool,
+}
+
+impl Bounds {
+    pub(super) const fn sought(&self, code: u64) -> Sought<'_> {
+        let carried = Carried::Code(code, self.ends.as_ref());
+        Sought { table: self.table, index: self.index, carried, is_doubtful: true }
+    }
+
+    fn comes_before(&self, one: &Rank, other: &Rank) -> bool {
+        if self.direction == Direction::Forward { one < other } else { one > other }
+    }
+}
+
+impl Group {
+    pub(super) const fn new(code: u64) -> Self {
+        let next = [(0, 0); ROOM];
+        Self { code, after: None, next, len: 0, is_whole: false, is_over: false, found_at: None }
+    }
+
+    /// The pointer and the place of the next row; None behind the last one. Cost: a lookup of the
+    /// row's primary key, and a pass over the group for every few rows.
+    #[inline(never)]
+    pub(super) fn next<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+    ) -> Result<Option<(u32, u32)>, DbError> {
+        while !self.is_over {
+            let is_known = self.found_at == Some(db.store.generation());
+            if !is_known || self.len == 0 && !self.is_whole {
+                self.pass(db, bounds)?;
+            }
+            let Some(left) = self.len.checked_sub(1) else {
+                self.is_over = true;
+                break;
+            };
+            self.len = left;
+            let (pointer, place) = self.next[usize::from(left)];
+            self.after = Some(db.rank_at(bounds, (pointer, place))?);
+            if self.is_current(db, bounds, (pointer, place))? {
+                return Ok(Some((pointer, place)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a lookup by the primary key ends at this very row. It tells a row that was replaced,
+    /// and one that was never committed.
+    fn is_current<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+        (pointer, mut place): (u32, u32),
+    ) -> Result<bool, DbError> {
+        let seat = (pointer, place);
+        let candidate = db.next_row(pointer, bounds.sought(self.code), &mut place)?;
+        let Some(candidate) = candidate.filter(|it| it.is_last) else { return Ok(false) };
+        let Some(digest) = candidate.key else { return Ok(true) };
+        let found = db.seek(Wanted { table: bounds.table, index: 0, digest })?.row();
+        Ok(found.is_some_and(|found| (found.pointer, found.place) == seat))
+    }
+
+    /// The row of a code that no two keys have, as a reader of the past sees it: of its versions
+    /// the first one that leads to a current row. Cost: a lookup.
+    #[inline(never)]
+    pub(super) fn only<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+    ) -> Result<Option<(u32, u32)>, DbError> {
+        if core::mem::replace(&mut self.is_over, true) {
+            return Ok(None);
+        }
+        let number = db.kept(bounds.table, bounds.index)?.number;
+        let mut probe = Probe::new(db.store.config(), number, self.code);
+        while let Some(Entry { pointer, .. }) = db.next_entry(&mut probe)? {
+            if db.may_see(pointer)
+                && let Some(place) = db.live_row(pointer, bounds.sought(self.code), &mut 0)?
+            {
+                return Ok(Some((pointer, place)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Look at all rows of the code, and keep those that come next.
+    #[inline(never)]
+    fn pass<N: Nand>(&mut self, db: &mut Db<'_, '_, N>, bounds: &Bounds) -> Result<(), DbError> {
+        let mut pass = Pass { rows: [None; ROOM], len: 0, has_more: false };
+        let mut all = All::new(db.kept(bounds.table, bounds.index)?.number, self.code);
+        while let Some(some) = all.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
+            for &pointer in some.as_slice() {
+                if db.may_see(pointer) {
+                    self.look_in(db, bounds, pointer, &mut pass)?;
+                }
+            }
+        }
+        self.found_at = Some(db.store.generation());
+        self.is_whole = !pass.has_more;
+        self.len = pass.len as u8;
+        let rows = pass.rows.iter().flatten().rev();
+        for (next, (_, pointer, place)) in self.next.iter_mut().zip(rows) {
+            *next = (*pointer, *place);
+        }
+        Ok(())
+    }
+
+    /// Offer the rows of a cell.
+    fn look_in<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+        pointer: u32,
+        pass: &mut Pass,
+    ) -> Result<(), DbError> {
+        let mut passed = 0;
+        while db.next_row(pointer, bounds.sought(self.code), &mut passed)?.is_some() {
+            let rank = db.rank_at(bounds, (pointer, passed - 1))?;
+            if self.after.is_none_or(|after| bounds.comes_before(&after, &rank)) {
+                pass.offer(rank, |one, other| bounds.comes_before(one, other));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pass {
+    /// Keep a row if it comes before one of those that are kept, or if there is room.
+    fn offer(&mut self, rank: Rank, comes_before: impl Fn(&Rank, &Rank) -> bool) {
+        let kept = &self.rows[..self.len];
+        if kept.iter().flatten().any(|kept| *kept == rank) {
+            return;
+        }
+        let at = kept.iter().flatten().take_while(|kept| comes_before(kept, &rank)).count();
+        self.has_more |= self.len == ROOM;
+        if at < ROOM {
+            self.len = (self.len + 1).min(ROOM);
+            self.rows[at..self.len].rotate_right(1);
+            self.rows[at] = Some(rank);
+        }
+        debug_assert!(self.rows[..self.len].iter().all(Option::is_some), "they stand together");
+    }
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// Where a row stands in the order of the keys. Cost: nothing where its page was just read.
+    pub(super) fn rank_at(
+        &mut self,
+        bounds: &Bounds,
+        (pointer, place): (u32, u32),
+    ) -> Result<Rank, DbError> {
+        let indexed = self.index(bounds.table, bounds.index)?;
+        let view = self.front_at(pointer, place)?;
+        Ok((End::front(columns_of(&view, indexed)), pointer, place))
+    }
+}
