@@ -52,18 +52,18 @@ impl<'l> Layers<'l, '_> {
 }
 
 /// A log record of the present state, and what it is written with.
-pub(super) struct Recording<'d, 'ram, N> {
+pub(super) struct Recording<'d, 'ram, 's, N> {
     pub(super) body: Body<'d>,
-    pub(super) log: &'d mut Log,
+    pub(super) log: &'d mut Log<'s>,
     pub(super) media: &'d mut Media<'ram, N>,
     /// What the mount left to be made certain.
     pub(super) doubt: Option<&'d Doubt>,
     pub(super) frame: &'d mut [u8],
 }
 
-impl<'ram, N: Nand> Db<'ram, '_, N> {
+impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Make a log record of the present state.
-    pub(super) fn recording(&mut self) -> Recording<'_, 'ram, N> {
+    pub(super) fn recording(&mut self) -> Recording<'_, 'ram, 's, N> {
         let has_nvram = self.nvram.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_nvram };
         let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);

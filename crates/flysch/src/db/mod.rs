@@ -76,7 +76,7 @@ struct UnderWay {
 #[derive(Debug)]
 pub struct Db<'ram, 's, N> {
     media: Media<'ram, N>,
-    log: Log,
+    log: Log<'s>,
     /// The `NvRam` that takes commits, if there is one.
     nvram: Option<NvLog<'ram>>,
     /// What the mount found and could not be sure of; None once the first write made it certain.

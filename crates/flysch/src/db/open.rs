@@ -9,7 +9,7 @@ use super::level::Levelling;
 use super::ram::Ram;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Log, NvLog, STATE_MAX, pages_needed};
+use crate::log::{self, Buffers, Log, Made, NvLog, STATE_MAX, pages_needed};
 use crate::media::{
     CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
 };
@@ -163,10 +163,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     #[inline(never)]
     fn format(&mut self, options: Options) -> Result<(), DbError> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
-        let ids = (salt, options.identity(self.schema));
+        let made = Made { identity: options.identity(self.schema), schema: self.schema };
         let Recording { body, log, media, frame, .. } = self.recording();
         debug_assert!(body.commit == 1 && body.time == 0, "nothing was committed yet");
-        *log = log::format(media, ids, &body, frame)?;
+        *log = log::format(media, salt, made, &body, frame)?;
         self.begin_nvram_anew();
         Ok(())
     }
@@ -218,6 +218,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Open the database that is on the chip. Nothing is programmed or erased before the first
     /// write. Never formats.
+    ///
+    /// # Errors
+    /// [`MountError::Schema`](super::MountError::Schema) where it was made with another schema,
+    /// seed or capacity. It says what differs first;
+    /// [`Difference::within`](crate::row::Difference::within) gives the names.
     pub fn open(
         nand: N,
         schema: &'s Schema<'s>,
@@ -264,8 +269,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn find_state(&mut self, options: Options) -> Result<bool, DbError> {
         let tail = self.records.tail.memory();
         let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
-        let identity = options.identity(self.schema);
-        let found = log::find(&mut self.media, identity, buffers, self.nvram.as_mut())?;
+        let made = Made { identity: options.identity(self.schema), schema: self.schema };
+        let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut())?;
         let (is_clean, preface) = (found.doubt.is_clean, found.preface);
         self.log = found.log;
         self.doubt = Some(found.doubt);
@@ -341,7 +346,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let rings = schema.ring_count();
         let sizes = (Space::ALL.len(), state_size(rings) + Store::STATE_MIN);
         let layout = Layout::new(geometry.page_size);
-        let needed = pages_needed(layout, partition.count, sizes);
+        let needed = pages_needed(layout, partition.count, schema.description_size(), sizes);
         if needed > geometry.pages_per_block {
             return Err(DbError::BlockTooSmall { needed });
         }

@@ -12,7 +12,8 @@
 use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
-use super::root::{CANDIDATES, CELLS_MAX, Cells, MAGIC, NAME};
+use super::front::{CELLS_MAX, Cells, MAGIC};
+use super::root::{CANDIDATES, NAME};
 use crate::bytes::array;
 use crate::media::{CELL_DATA, HEADER_SIZE, Header, Kind, Label, Media, MediaError, Sight, clear};
 

@@ -6,8 +6,8 @@
 use flysch_nand::Nand;
 
 use super::body::{HAS_NVRAM, UNCHANGED};
+use super::front::{CELLS_MAX, LIST_MAX};
 use super::moves::Moves;
-use super::root::{CELLS_MAX, LIST_MAX};
 use super::{CHAIN_MAX, CHANGES_AHEAD, CHECKPOINT, Log, Next, STOPPED};
 use crate::media::{CHANGES_MAX, Media};
 
@@ -18,7 +18,7 @@ const _: () = assert!(
     "each flag has a bit of its own"
 );
 
-impl Log {
+impl Log<'_> {
     /// Check what holds between two operations.
     pub(super) fn check<N: Nand>(&self, media: &Media<'_, N>) {
         let pages = media.geometry().pages_per_block;

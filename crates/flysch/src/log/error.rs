@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::stream::{Gone, StreamError};
 use crate::media::MediaError;
+use crate::row::Difference;
 
 /// Why no database can be opened on this chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub enum MountError {
     NoNvRam,
     /// The database was made for other blocks of the chip.
     Partition,
-    /// The database was made with another schema; this is its fingerprint.
-    Schema(u32),
+    /// The database was made with another schema, or with other options: this differs first.
+    Schema(Difference),
 }
 
 impl fmt::Display for MountError {
@@ -32,7 +33,7 @@ impl fmt::Display for MountError {
                 f.write_str("the memory beside the chip, which takes commits, is missing")
             }
             Self::Partition => f.write_str("the database was made for other blocks of the chip"),
-            Self::Schema(other) => write!(f, "the database has another schema ({other:08x})"),
+            Self::Schema(part) => write!(f, "the database was made otherwise: {part}"),
         }
     }
 }

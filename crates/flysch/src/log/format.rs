@@ -14,12 +14,13 @@ use flysch_nand::Nand;
 
 use super::anchor::{ANCHORS, Anchor, has_anchors};
 use super::body::NUMBER_MAX;
+use super::front::{CELLS_MAX, Cells, Front};
 use super::moves::Moves;
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
+use super::root::{self, CANDIDATES, Seen};
 use super::settle::write_root;
 use super::stream::{Reader, StreamError};
 use super::table::pages_ahead;
-use super::{Body, Log, choose_list};
+use super::{Body, Log, Made, choose_list};
 use crate::media::{Media, MediaError, Use, Wear};
 
 /// The newest root of an earlier database on the chip.
@@ -42,12 +43,13 @@ const EPOCHS_AHEAD: u32 = 1 << 20;
 /// there; an erase for each candidate, one more for each root block, a checkpoint's pages and a
 /// confirm page.
 #[inline(never)]
-pub(crate) fn format<N: Nand>(
+pub(crate) fn format<'s, N: Nand>(
     media: &mut Media<'_, N>,
-    (salt, schema): (u32, u32),
+    salt: u32,
+    made: Made<'s>,
     body: &Body<'_>,
     frame: &mut [u8],
-) -> Result<Log, MediaError> {
+) -> Result<Log<'s>, MediaError> {
     let earlier = find_earlier(media, frame)?;
     let kept = earlier.as_ref().map(|earlier| earlier.root.block);
     let kept_anchor = earlier.as_ref().and_then(|earlier| earlier.anchor);
@@ -71,7 +73,8 @@ pub(crate) fn format<N: Nand>(
         ahead: pages_ahead(media),
         record_pages: 1,
         salt: media.salt,
-        schema,
+        identity: made.identity,
+        schema: made.schema,
         ..Log::NONE
     };
     for &block in cells.as_slice().iter().rev() {
@@ -98,7 +101,7 @@ fn let_go<N: Nand>(media: &mut Media<'_, N>, kept: Option<u32>) -> Result<(), Me
     Ok(())
 }
 
-impl Log {
+impl Log<'_> {
     /// Write the first anchor, where root blocks are to move.
     fn write_first_anchor<N: Nand>(
         &mut self,

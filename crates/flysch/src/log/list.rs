@@ -2,7 +2,7 @@
 
 use flysch_nand::Nand;
 
-use super::root::{LIST_MAX, List};
+use super::front::{LIST_MAX, List};
 use crate::media::{Media, MediaError, Wear};
 
 /// Number of log blocks in a list, by the size of the device, so that root blocks do not wear out

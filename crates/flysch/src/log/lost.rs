@@ -10,8 +10,9 @@
 
 use flysch_nand::Nand;
 
+use super::front::{Front, LIST_MAX};
 use super::list::choose_list;
-use super::root::{self, Front, LIST_MAX, Seen};
+use super::root::{self, Seen};
 use super::sight::Sights;
 use super::table::pages_ahead;
 use super::{Log, name_of};
@@ -26,7 +27,7 @@ pub(super) fn has_newer_name<N: Nand>(
     newest: &Seen,
     frame: &mut [u8],
 ) -> Result<bool, MediaError> {
-    let last = first_name_max(media);
+    let last = first_name_max(media, front.described);
     let blank = sights.iter().filter(|(_, seen)| seen.is_none());
     for (block, _) in blank.filter(|(block, _)| front.cells.has(*block)) {
         let block = u32::from(block);
@@ -48,11 +49,11 @@ pub(super) fn has_newer_name<N: Nand>(
 
 /// The greatest number of the first name page of a root. Name pages begin behind the checkpoint and
 /// its confirm page.
-pub(super) fn first_name_max<N: Nand>(media: &Media<'_, N>) -> u32 {
-    (root::pages_max(media) + 1).min(media.geometry().pages_per_block - 1)
+pub(super) fn first_name_max<N: Nand>(media: &Media<'_, N>, described: Option<u16>) -> u32 {
+    (root::pages_max(media, described.unwrap_or(0)) + 1).min(media.geometry().pages_per_block - 1)
 }
 
-impl Log {
+impl Log<'_> {
     /// The ordinal of the first block of the list that a mount takes. No mount used a log block of
     /// this or a later ordinal before.
     pub(super) fn ordinal_of_mount(&self) -> u32 {

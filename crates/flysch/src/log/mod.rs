@@ -17,6 +17,7 @@ mod body;
 mod check;
 mod error;
 mod format;
+mod front;
 mod list;
 mod lost;
 mod mount;
@@ -32,18 +33,20 @@ pub(crate) use body::{Body, CHECKPOINT, HAS_NVRAM, NUMBER_MAX, STOPPED};
 pub use error::MountError;
 pub(crate) use format::format;
 pub(crate) use list::list_len;
-pub(crate) use mount::{Buffers, Doubt, find};
+pub(crate) use mount::{Buffers, Doubt, Made, find};
 pub(crate) use nvram::NvLog;
 pub(crate) use root::{STATE_MAX, pages_needed};
 
 use flysch_nand::Nand;
 
+use self::front::{Cells, Front, List};
 use self::list::{choose_list, release};
 use self::moves::Moves;
-use self::root::{Cells, Front, List, Seen};
+use self::root::Seen;
 use self::stream::{Place, Sink};
 use self::table::blocks_ahead;
 use crate::media::{Kind, Media, MediaError, Name, Use, Wear};
+use crate::row::Schema;
 
 /// Greatest number of records in a chain, in which each has only what was added to the tail since
 /// the one before.
@@ -61,7 +64,7 @@ pub(crate) const CHANGES_AHEAD: usize = 8;
 
 /// The state of the log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
+pub(crate) struct Log<'s> {
     cells: Cells,
     moves: Moves,
     /// The root that is in force.
@@ -97,7 +100,9 @@ pub(crate) struct Log {
     next: Next,
     /// Other fields of a root's front.
     salt: u32,
-    schema: u32,
+    identity: u32,
+    /// What each root describes.
+    schema: &'s Schema<'s>,
 }
 
 /// What comes after the present log block.
@@ -132,7 +137,7 @@ const fn name_of(ordinal: u32) -> Name {
     Name { used: Use::Log, life: ordinal }
 }
 
-impl Log {
+impl Log<'_> {
     /// A log before it is found or made.
     pub(crate) const NONE: Self = Self {
         cells: Cells::NONE,
@@ -154,7 +159,8 @@ impl Log {
         is_fresh: true,
         next: Next::NONE,
         salt: 0,
-        schema: 0,
+        identity: 0,
+        schema: &Schema { tables: &[] },
     };
 
     /// The part of the tail that the next record need not repeat, as earlier records hold it: its
@@ -553,10 +559,8 @@ impl Log {
             return self.confirm_next(media, &erased, frame);
         }
         let front = self.front(media, self.live, erased.block, false);
-        let written = root::write(media, erased.block, erased.epoch, frame, |sink, media| {
-            sink.put(media, &front.emit())
-        });
-        match written {
+        let place = (erased.block, erased.epoch);
+        match root::write(media, place, (&front, self.schema), None, frame) {
             Ok(root) => {
                 self.root_next = Some(root);
                 Ok(())
@@ -598,7 +602,7 @@ impl Log {
         let partition = media.partition();
         Front {
             salt: self.salt,
-            schema: self.schema,
+            identity: self.identity,
             first: partition.first,
             count: partition.count,
             cells,
@@ -607,6 +611,7 @@ impl Log {
             list,
             has_state,
             ahead: self.ahead,
+            described: Some(self.schema.description_size() as u16),
         }
     }
 }

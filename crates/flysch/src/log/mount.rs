@@ -7,17 +7,19 @@ use flysch_nand::Nand;
 
 use super::body::{self, NUMBER_MAX, Preface};
 use super::error::{Halt, MountError};
+use super::front::{CELLS_MAX, Front, List};
 use super::moves::Moves;
-use super::root::{self, CELLS_MAX, Front, List, Named, Seen};
+use super::root::{self, Named, Seen};
 use super::sight::Sights;
 use super::stream::{Gone, Place, Reader, Source, StreamError, part_of};
 use super::table::{self, blocks_ahead};
 use super::{CHAIN_MAX, CHECKPOINT, HAS_NVRAM, Log, Next, NvLog, STOPPED, lost, name_of};
 use crate::media::{Kind, Media, Sight};
+use crate::row::Schema;
 
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) log: Log,
+pub(crate) struct Found<'s> {
+    pub(crate) log: Log<'s>,
     pub(crate) preface: Preface,
     /// Bytes of the state of the rows and the index store.
     pub(crate) state_len: usize,
@@ -30,6 +32,14 @@ pub(crate) struct Doubt {
     /// Whether the last session ended with a close, so that nothing was being programmed.
     pub(crate) is_clean: bool,
     pub(super) sights: Sights,
+}
+
+/// How a database is made: what must be the same whenever it is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made<'s> {
+    /// A digest of the schema and the options.
+    pub(crate) identity: u32,
+    pub(crate) schema: &'s Schema<'s>,
 }
 
 /// Buffers that the search fills.
@@ -45,17 +55,17 @@ pub(crate) type Nvram<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
 /// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.
 #[inline(never)]
-pub(crate) fn find<N: Nand>(
+pub(crate) fn find<'s, N: Nand>(
     media: &mut Media<'_, N>,
-    schema: u32,
+    made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     mut nvram: Nvram<'_, '_>,
-) -> Result<Found, MountError> {
+) -> Result<Found<'s>, MountError> {
     media.draw_anew();
     let mut sights = Sights::look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
-        match find_among(media, &mut sights, schema, buffers, &mut nvram) {
+        match find_among(media, &mut sights, made, buffers, &mut nvram) {
             Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
                 if !sights.forget(u32::from(block)) {
                     return Err(MountError::Broken);
@@ -70,15 +80,15 @@ pub(crate) fn find<N: Nand>(
 
 /// Find the database by the newest of the visible roots.
 #[inline(never)]
-fn find_among<N: Nand>(
+fn find_among<'s, N: Nand>(
     media: &mut Media<'_, N>,
     sights: &mut Sights,
-    schema: u32,
+    made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     nvram: &mut Nvram<'_, '_>,
-) -> Result<Found, Halt> {
+) -> Result<Found<'s>, Halt> {
     let (newest, front) = newest_of(media, sights, frame)?;
-    check(media, &front, schema)?;
+    check(media, (&newest, &front), made, frame)?;
     media.salt = front.salt;
     let moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
     if lost::has_newer_name(media, (&front, sights), &newest, frame)? {
@@ -98,7 +108,8 @@ fn find_among<N: Nand>(
         record_pages: 1,
         number: newest.epoch,
         salt: front.salt,
-        schema: front.schema,
+        identity: front.identity,
+        schema: made.schema,
         ..Log::NONE
     };
     let mut found = Finding { log, front, media, frame, tail };
@@ -160,12 +171,25 @@ fn newest_good<N: Nand>(
     }
 }
 
-fn check<N: Nand>(media: &Media<'_, N>, front: &Front, schema: u32) -> Result<(), MountError> {
+/// Refuse a database that was made otherwise than the caller says. Cost: none where it was not.
+fn check<N: Nand>(
+    media: &mut Media<'_, N>,
+    (root, front): (&Seen, &Front),
+    made: Made<'_>,
+    frame: &mut [u8],
+) -> Result<(), Halt> {
     let partition = media.partition();
     if (front.first, front.count) != (partition.first, partition.count) {
-        return Err(MountError::Partition);
+        return Err(MountError::Partition.into());
     }
-    if front.schema == schema { Ok(()) } else { Err(MountError::Schema(front.schema)) }
+    if front.identity == made.identity {
+        let size = made.schema.description_size();
+        let is_sane = front.described.is_none_or(|described| usize::from(described) == size);
+        return if is_sane { Ok(()) } else { Err(MountError::Broken.into()) };
+    }
+    let mut reader = Reader::open(root::place(root.block, root.epoch), frame, media)?;
+    Front::read(&mut reader, media)?;
+    Err(MountError::Schema(front.compare(made.schema, &mut reader, media)?).into())
 }
 
 /// The lists that may be in use, the newest first, and the root's next page for a name.
@@ -197,22 +221,22 @@ fn find_lists<N: Nand>(
 }
 
 /// The state of a search.
-struct Finding<'a, 'ram, N> {
-    log: Log,
+struct Finding<'a, 'ram, 's, N> {
+    log: Log<'s>,
     front: Front,
     media: &'a mut Media<'ram, N>,
     frame: &'a mut [u8],
     tail: &'a mut [u8],
 }
 
-impl<N: Nand> Finding<'_, '_, N> {
+impl<'s, N: Nand> Finding<'_, '_, 's, N> {
     fn done(
         mut self,
         record: (Preface, usize),
         nvram: Nvram<'_, '_>,
         state: &mut [u8],
         sights: Sights,
-    ) -> Result<Found, Halt> {
+    ) -> Result<Found<'s>, Halt> {
         let (preface, state_len) = match nvram {
             Some(nvram) => nvram.replay(self.media, record, (self.tail, state))?,
             None if record.0.flags & HAS_NVRAM != 0 => return Err(MountError::NoNvRam.into()),
@@ -437,7 +461,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
         let source: &mut dyn Source<N> = &mut reader;
-        Front::read(source, self.media)?;
+        Front::pass(source, self.media)?;
         let preface = Preface::read(source, self.media)?;
         source.skip(self.media, preface.len)?;
         Ok(body::read_table(source, self.media, 0)?)
@@ -448,7 +472,7 @@ impl<N: Nand> Finding<'_, '_, N> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
-        Front::read(&mut reader, self.media)?;
+        Front::pass(&mut reader, self.media)?;
         let preface = Preface::read(&mut reader, self.media)?;
         read_tail(&preface, &mut reader, self.media, self.tail, 0)?;
         let state_len = body::read_flash(&mut reader, self.media, state)?.len();

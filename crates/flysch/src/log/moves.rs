@@ -13,7 +13,8 @@ use flysch_nand::Nand;
 
 use super::Log;
 use super::anchor::{ANCHORS, Anchor, Anchors, has_anchors, roots_of_a_move};
-use super::root::{Cells, Seen};
+use super::front::Cells;
+use super::root::Seen;
 use crate::media::{Media, MediaError, Use};
 
 /// Number of root blocks that one move replaces.
@@ -71,7 +72,7 @@ impl Moves {
     }
 }
 
-impl Log {
+impl Log<'_> {
     /// The blocks that are coming: next root blocks that are none yet.
     pub(super) fn coming(&self) -> Cells {
         self.moves.pending.without(&self.cells)

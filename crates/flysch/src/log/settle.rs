@@ -5,9 +5,10 @@
 
 use flysch_nand::Nand;
 
+use super::front::{CELLS_MAX, Cells, List};
 use super::lost::first_name_max;
 use super::mount::Doubt;
-use super::root::{self, CELLS_MAX, Cells, List, Seen, target};
+use super::root::{self, Seen, target};
 use super::table::pages_ahead;
 use super::{Body, CHECKPOINT, Log, Next, choose_list};
 use crate::media::{Media, MediaError, Use, Wear};
@@ -22,7 +23,7 @@ impl Doubt {
     #[inline(never)]
     pub(crate) fn settle<N: Nand>(
         &self,
-        log: &mut Log,
+        log: &mut Log<'_>,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
@@ -39,7 +40,7 @@ impl Doubt {
     #[inline(never)]
     fn renew<N: Nand>(
         &self,
-        log: &mut Log,
+        log: &mut Log<'_>,
         media: &mut Media<'_, N>,
         body: &Body<'_>,
         frame: &mut [u8],
@@ -94,7 +95,7 @@ impl Doubt {
 
 /// Write and confirm a root; false where a program failed in its block.
 pub(super) fn write_root<N: Nand>(
-    log: &mut Log,
+    log: &mut Log<'_>,
     media: &mut Media<'_, N>,
     body: &Body<'_>,
     block: u32,
@@ -108,10 +109,8 @@ pub(super) fn write_root<N: Nand>(
     }
     let front = log.front(media, log.list, block, true);
     let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
-    let written = root::write(media, block, epoch, frame, |sink, media| {
-        sink.put(media, &front.emit())?;
-        whole.emit(sink, media)
-    });
+    let front = (&front, log.schema);
+    let written = root::write(media, (block, epoch), front, Some(&whole), frame);
     let confirmed = written.and_then(|root| {
         root::confirm(media, &root, frame)?;
         Ok(root)
@@ -123,7 +122,7 @@ pub(super) fn write_root<N: Nand>(
             log.root_has_base = true;
             let last = media.geometry().pages_per_block - 1;
             debug_assert!(
-                log.root_page.min(last) <= first_name_max(media),
+                log.root_page.min(last) <= first_name_max(media, front.0.described),
                 "a mount seeks it there"
             );
             log.adopt_root(media, block);
@@ -139,7 +138,7 @@ pub(super) fn write_root<N: Nand>(
     }
 }
 
-impl Log {
+impl Log<'_> {
     /// Which of the blocks that were looked at takes the root of a mount: one that comes, else one
     /// in use.
     fn target_of_mount(

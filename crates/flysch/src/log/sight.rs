@@ -8,7 +8,8 @@ use flysch_nand::Nand;
 
 use super::anchor::{self, Anchor, Anchors};
 use super::error::MountError;
-use super::root::{self, CANDIDATES, CELLS_MAX, Cells, Front, Seen};
+use super::front::{CELLS_MAX, Cells, Front};
+use super::root::{self, CANDIDATES, Seen};
 use super::stream::{Reader, StreamError};
 use crate::media::{Kind, Media, MediaError, Sight};
 

@@ -62,7 +62,7 @@ pub(super) fn read<N: Nand>(
     Ok(())
 }
 
-impl Log {
+impl Log<'_> {
     /// The next log block, and its ordinal.
     pub(super) fn block_behind(&self) -> (u32, u32) {
         let (list, at) = match &self.next.list {

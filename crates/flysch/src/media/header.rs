@@ -52,13 +52,14 @@ const KINDS: [Kind; 10] = [
 
 /// The newest version of the format. The upper half of a page's kind byte says which version a
 /// reader must know.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 impl Kind {
     /// The version that introduced the present form of this kind of page.
     const fn version(self) -> u8 {
         match self {
-            Self::Root | Self::Anchor => 3,
+            Self::Root => 4,
+            Self::Anchor => 3,
             Self::Table => 2,
             Self::Confirm
             | Self::Name

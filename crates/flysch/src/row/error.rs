@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::schema::{COLUMNS_MAX, INDEXES_MAX, RINGS_MAX, TABLES_MAX};
+use super::schema::{COLUMNS_MAX, INDEXES_MAX, NAMES_MAX, RINGS_MAX, TABLES_MAX};
 
 /// Why a schema is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,11 @@ pub enum SchemaError {
     TooManyRings {
         /// How many ring tables the schema declares.
         given: usize,
+    },
+    /// The names of all tables and columns have more bytes than [`NAMES_MAX`](super::NAMES_MAX).
+    NamesTooLong {
+        /// How many bytes they have.
+        size: usize,
     },
     /// A column of the primary key is nullable.
     NullableKey {
@@ -169,6 +174,9 @@ impl fmt::Display for SchemaError {
             }
             Self::TooManyRings { given } => {
                 write!(f, "{given} ring tables: there can be {RINGS_MAX}")
+            }
+            Self::NamesTooLong { size } => {
+                write!(f, "names of {size} bytes: there can be {NAMES_MAX}")
             }
             Self::EmptyIndex { table, index } => {
                 write!(f, "index {index} of table {table} has no column")

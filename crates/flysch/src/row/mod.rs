@@ -13,6 +13,7 @@
 //! A row holds neither names nor types of its columns: they are in the schema.
 //! [`Schema::fingerprint`] tells whether a schema is the one that the rows were written with.
 
+mod description;
 mod encoder;
 mod error;
 mod field;
@@ -28,13 +29,15 @@ pub(crate) mod varint;
 mod view;
 mod zone;
 
+pub use description::Difference;
 pub use encoder::Encoder;
 pub use error::{RowError, SchemaError, ValueError};
 pub use head::{BODY_LEN_MAX, LEN_SIZE_MAX, RowHead, RowKind, row_len};
 pub(crate) use head::{HEAD_SIZE_MAX, commit_of, rebase};
 pub use key::{Digest, KeyCode};
 pub use schema::{
-    COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Keep, RINGS_MAX, Schema, TABLES_MAX, Table,
+    COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Keep, NAMES_MAX, RINGS_MAX, Schema,
+    TABLES_MAX, Table,
 };
 pub use siphash::HashKey;
 pub use value::{ColumnType, Real, Value};

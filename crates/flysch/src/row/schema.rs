@@ -38,6 +38,8 @@ pub const TABLES_MAX: usize = 16;
 pub const COLUMNS_MAX: usize = 32;
 /// Greatest number of indexes of a schema, those of all tables together.
 pub const INDEXES_MAX: usize = 32;
+/// Greatest number of bytes of all names of a schema: each root holds them.
+pub const NAMES_MAX: usize = 1 << 15;
 /// Greatest number of ring tables of a database: each has a space of its own.
 pub const RINGS_MAX: usize = 2;
 
@@ -102,7 +104,8 @@ pub enum IndexKind {
     Hash,
     /// By the values. It finds equal keys, ranges, and keys by their first columns. Of texts, blobs
     /// and keys of several columns an entry holds only the first 8 bytes; rows are read to tell
-    /// such keys apart.
+    /// such keys apart. Where many keys begin alike, a lookup of one reads the rows of all of them:
+    /// declare a hash index for lookups, and an ordered one that is not unique for ranges.
     Ordered,
 }
 
@@ -142,10 +145,29 @@ impl Schema<'_> {
         if index_count > INDEXES_MAX {
             return Err(SchemaError::TooManyIndexes { given: index_count });
         }
+        if self.names_size() > NAMES_MAX {
+            return Err(SchemaError::NamesTooLong { size: self.names_size() });
+        }
         if self.ring_count() > RINGS_MAX {
             return Err(SchemaError::TooManyRings { given: self.ring_count() });
         }
         Ok(())
+    }
+
+    /// Bytes of the names of all tables and columns.
+    const fn names_size(&self) -> usize {
+        let (mut size, mut table) = (0, 0);
+        while table < self.tables.len() {
+            let declared = &self.tables[table];
+            size += declared.name.len();
+            let mut column = 0;
+            while column < declared.columns.len() {
+                size += declared.columns[column].name.len();
+                column += 1;
+            }
+            table += 1;
+        }
+        size
     }
 
     /// Number of ring tables.
@@ -335,7 +357,8 @@ impl Index<'_> {
 }
 
 impl ColumnType {
-    /// The type's number in fingerprints and hashed keys. It never changes; 0 is null's.
+    /// The type's number in fingerprints, descriptions and hashed keys. It never changes. Null has
+    /// 0.
     pub(super) const fn code(self) -> u8 {
         match self {
             Self::Bool => 1,
@@ -349,7 +372,8 @@ impl ColumnType {
 }
 
 impl IndexKind {
-    const fn code(self) -> u8 {
+    /// The kind's number in fingerprints and descriptions. It never changes.
+    pub(super) const fn code(self) -> u8 {
         match self {
             Self::Hash => 1,
             Self::Ordered => 2,

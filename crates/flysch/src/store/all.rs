@@ -70,8 +70,8 @@ impl All {
         Self { index, code, source: 0, unit: None, passed: 0 }
     }
 
-    /// Some more entries; None behind the last. `cell` is lent as a buffer. Cost: none in the memory
-    /// table; else one read, and for the first of a run those of a lookup.
+    /// Some more entries; None behind the last. `cell` is lent as a buffer. Cost: none in the
+    /// memory table; else one read, and for the first of a run those of a lookup.
     #[inline(never)]
     pub(crate) fn next<N: Nand>(
         &mut self,

@@ -10,14 +10,14 @@ const CELL: usize = 512;
 const DATA: usize = 506;
 const SEAL: usize = 508;
 pub(super) const HEADER: usize = 20;
-/// Bytes of a root's checkpoint before its body.
-pub(super) const FRONT: usize = 77;
+/// Bytes of the front of a root's checkpoint. Its last one tells of a description that follows.
+const FRONT: usize = 77;
 const ROOT_CODE: u16 = 0xFFFD;
 const LOG_CODE: u16 = 0xFFFC;
 
 /// Kinds of pages, as their headers have them.
 pub(super) mod kind {
-    pub(in super::super) const ROOT: u8 = 0x30;
+    pub(in super::super) const ROOT: u8 = 0x40;
     pub(in super::super) const NAME: u8 = 0x12;
     pub(in super::super) const RECORD: u8 = 0x13;
     pub(in super::super) const ROWS: u8 = 0x14;
@@ -164,6 +164,15 @@ impl Stream {
             }
         }
         None
+    }
+
+    /// Where the body begins: behind the front and the description of a root's checkpoint.
+    pub(super) fn body_at(&self, kind: u8) -> usize {
+        if kind != kind::ROOT || self.bytes.len() < FRONT + 2 {
+            return 0;
+        }
+        let is_described = self.bytes[FRONT - 1] & 0x80 != 0;
+        FRONT + if is_described { 2 + usize::from(half(&self.bytes, FRONT)) } else { 0 }
     }
 
     /// Write the stream again where it was, on as many pages of its block as it needs.

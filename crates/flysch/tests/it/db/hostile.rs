@@ -5,10 +5,10 @@ use std::panic::{self, AssertUnwindSafe};
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError, Options};
 use flysch::media::{MediaError, Partition, VERSION};
-use flysch::row::{Schema, Value};
+use flysch::row::{Difference, Schema, Value};
 use flysch_chip::Prng;
 
-use super::forge::{Body, FRONT, Forge, Stream, kind};
+use super::forge::{Body, Forge, Stream, kind};
 use super::image::Image;
 use super::lies::{History, spoil};
 use super::world::{OPTIONS, SCHEMA, insert, row};
@@ -313,7 +313,7 @@ fn the_forger_writes_what_the_engine_writes() {
             let mut copy = image.clone();
             stream.write(&mut copy, &forge);
             assert!(copy.pages == image.pages, "page {page} is written as it was");
-            let front = if bytes[0] == kind::ROOT { FRONT } else { 0 };
+            let front = stream.body_at(bytes[0]);
             if stream.bytes.len() > front {
                 let body = Body::parse(&stream.bytes[front..]).unwrap();
                 assert_eq!(body.emit(), stream.bytes[front..], "page {page} has a body");
@@ -332,10 +332,11 @@ fn what_is_not_ours_is_refused_by_name() {
         Db::open(image, schema, options, &mut ram).map(drop)
     };
     let other = Schema { tables: &SCHEMA.tables[..1] };
-    let strange = |opened| matches!(opened, Err(DbError::Mount(MountError::Schema(_))));
-    assert!(strange(open(&mut honest.clone(), &other, OPTIONS)));
+    let made_otherwise = |part| Err(DbError::Mount(MountError::Schema(part)));
+    let less = made_otherwise(Difference::Table { table: 1 });
+    assert_eq!(open(&mut honest.clone(), &other, OPTIONS), less);
     let larger = Options { capacity: OPTIONS.capacity * 2, ..OPTIONS };
-    assert!(strange(open(&mut honest.clone(), &SCHEMA, larger)));
+    assert_eq!(open(&mut honest.clone(), &SCHEMA, larger), made_otherwise(Difference::Options));
     let fewer = Partition { first: 0, count: 63 };
     let part = Options { partition: Some(fewer), ..OPTIONS };
     let refused = Err(DbError::Mount(MountError::Partition));

@@ -2,9 +2,7 @@
 
 use flysch_chip::Prng;
 
-use super::forge::{
-    Body, FRONT, Forge, HEADER, Stream, kind, payload, poke, set_payload, wild, word,
-};
+use super::forge::{Body, Forge, HEADER, Stream, kind, payload, poke, set_payload, wild, word};
 use super::image::Image;
 
 /// An image, its forger, and images of the same chip at earlier moments.
@@ -198,8 +196,8 @@ fn lie_in_name(prng: &mut Prng, image: &mut Image, history: &History) {
 }
 
 /// Every field of a root's front: salt, schema, partition, root blocks, list, whether it has a
-/// state.
-const FRONT_FIELDS: [(usize, usize); 12] = [
+/// state, and how long the description of the schema is.
+const FRONT_FIELDS: [(usize, usize); 13] = [
     (6, 4),
     (10, 4),
     (14, 4),
@@ -212,6 +210,7 @@ const FRONT_FIELDS: [(usize, usize); 12] = [
     (44, 2),
     (46, 2),
     (76, 1),
+    (77, 2),
 ];
 
 fn lie_in_front(prng: &mut Prng, image: &mut Image, history: &History) {
@@ -234,7 +233,7 @@ fn rewrite(
     // The last page of a record leads to its first.
     let first = page - usize::from(image.bytes(page)[1] & 0x7F).min(page);
     let Some(mut stream) = Stream::read(image, first) else { return };
-    let front = if kind == kind::ROOT { FRONT } else { 0 };
+    let front = stream.body_at(kind);
     let Some(body) = stream.bytes.get(front..) else { return };
     let Some(mut body) = Body::parse(body) else { return };
     lie(prng, &mut body);

@@ -24,6 +24,8 @@ mod refusals;
 mod relations;
 mod rings;
 mod roots;
+
+mod schemas;
 mod scrub;
 mod snapshots;
 mod spent;

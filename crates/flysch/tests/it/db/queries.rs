@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use flysch::cache::Cache;
 use flysch::db::{
-    Constraints, Db, DbError, Direction, Durability, ForeignKey, MountError, OnDelete, Options,
-    Preset, SAVEPOINTS_MAX,
+    Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options, Preset,
+    SAVEPOINTS_MAX,
 };
 use flysch::query::{Cursor, Groups, Lookup, Merge, Order, Top};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value, ValueError};
@@ -18,7 +18,7 @@ const fn integer(name: &str) -> Column<'_> {
 }
 
 /// Orders of customers: by customer and number, and by date.
-const SCHEMA: Schema<'static> = Schema {
+pub(super) const SCHEMA: Schema<'static> = Schema {
     tables: &[
         Table {
             name: "customer",
@@ -46,7 +46,7 @@ const SCHEMA: Schema<'static> = Schema {
 };
 const _: () = assert!(SCHEMA.check().is_ok());
 
-const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 1000 };
+pub(super) const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 1000 };
 const CUSTOMERS: i64 = 20;
 
 /// The amount of an order; customers with an even id have some.
@@ -260,13 +260,4 @@ fn bad_input_is_refused_and_changes_nothing() {
             Some(DbError::RowTooLong { needed: 9 })
         );
     });
-}
-
-#[test]
-fn another_schema_is_told() {
-    const OTHER: Schema<'static> = Schema { tables: &[SCHEMA.tables[0]] };
-    let (mut nand, mut ram) = (chip(2048, 48), vec![0; 14_000]);
-    Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap().close().unwrap();
-    let opened = Db::open(&mut nand, &OTHER, OPTIONS, &mut ram).err();
-    assert!(matches!(opened, Some(DbError::Mount(MountError::Schema(_)))), "{opened:?}");
 }

@@ -62,7 +62,7 @@ pub(super) fn created(blocks: u32, ram: usize) -> Image {
 }
 
 /// A row as the tests know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
     Reading(i64, String),
     Note(i64, Vec<u8>),

@@ -71,8 +71,9 @@ fn worst(shape: Shape, rows: i64) -> Most {
     most
 }
 
-/// Pages of 512 bytes hold half a record: a checkpoint of several pages and its table do not wait.
-const SMALL_PAGE: Most = [20, 10, 1];
+/// Pages of 512 bytes hold half a record: a checkpoint of several pages and its table do not wait,
+/// nor do the erases of the next log block and of the next root.
+const SMALL_PAGE: Most = [20, 10, 2];
 
 /// An erase, three programs, and the reads of a slice of a merge, whose fan-in grows with the page.
 const fn limit(page_size: u32) -> Most {
