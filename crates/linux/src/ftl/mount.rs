@@ -128,8 +128,11 @@ fn rebuild(media: Media, scan: &Scan, page_count: usize, wear_gap: u32) -> Pool 
 fn check_spare(pool: &Pool, options: &FtlOptions) -> Result<(), FtlError> {
     let good = pool.blocks.iter().filter(|block| block.state != State::Bad).count();
     let good = u32::try_from(good).expect("as many as blocks");
-    let needed = options.logical_blocks() + options.spare_min();
-    if options.logical_blocks() == 0 || good < needed {
+    let needed = match options.logical_blocks() {
+        0 => options.spare_blocks.saturating_add(1),
+        logical => logical + options.spare_min(),
+    };
+    if good < needed {
         return Err(FtlError::TooFewSpare { good, needed });
     }
     Ok(())

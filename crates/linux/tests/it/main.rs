@@ -14,6 +14,7 @@ mod mtd;
 mod plainfs;
 mod pramfs;
 mod read_ahead;
+mod refused;
 mod ubifs;
 mod vfs;
 mod yaffs2;

@@ -114,7 +114,7 @@ fn impossible_shapes_are_refused() {
         (FtlOptions { first_block: 1, ..good }, FtlError::Shape),
         (FtlOptions { sector_size: 100, ..good }, FtlError::Shape),
         (FtlOptions { spare_blocks: 4, ..good }, FtlError::TooFewSpare { good: 24, needed: 25 }),
-        (FtlOptions { spare_blocks: 24, ..good }, FtlError::TooFewSpare { good: 24, needed: 5 }),
+        (FtlOptions { spare_blocks: 24, ..good }, FtlError::TooFewSpare { good: 24, needed: 25 }),
     ];
     for (shape, error) in cases {
         assert_eq!(attach(&device, shape).err(), Some(error));
