@@ -36,8 +36,10 @@ pub struct Probe {
     code: u64,
     /// The counts of changes in the store for which the rest is valid; None before the first call.
     generation: Option<(u32, u32)>,
-    /// The present source, and how many of its entries were passed.
+    /// The present source; in a run the present unit, once it is known; and how many of its entries
+    /// were passed.
     source: u8,
+    unit: Option<u32>,
     passed: u16,
     backs: [u32; BACKS_MAX],
     back_count: u8,
@@ -71,6 +73,7 @@ impl Probe {
             code,
             generation: None,
             source: 0,
+            unit: None,
             passed: 0,
             backs: [0; BACKS_MAX],
             back_count: 0,
@@ -94,7 +97,7 @@ impl Probe {
         }
         let generation = Some(store.generation());
         if self.generation != generation {
-            (self.source, self.passed, self.back_count) = (0, 0, 0);
+            (self.source, self.unit, self.passed, self.back_count) = (0, None, 0, 0);
             self.generation = generation;
         }
         let mut reading = Reading::new(media, cell);
@@ -107,7 +110,7 @@ impl Probe {
                 Some(entry) if entry.is(TAKE_BACK) => self.take_back(entry.pointer),
                 Some(entry) if self.backs().contains(&entry.pointer) => {}
                 Some(entry) => return Ok(Some(entry)),
-                None => (self.source, self.passed) = (self.source + 1, 0),
+                None => (self.source, self.unit, self.passed) = (self.source + 1, None, 0),
             }
         }
         Ok(None)
@@ -145,20 +148,22 @@ impl Probe {
             return Ok(None);
         }
         let run = &store.runs.run(slot);
-        if !store.may_hold(slot, run, self.index, self.code) {
-            return Ok(None);
-        }
-        let mut seek = Seek::new(run, self.index, self.code, shape);
-        while !seek.step(reading, run, shape)? {}
+        let first = match self.unit {
+            Some(unit) => unit,
+            None if !store.may_hold(slot, run, self.index, self.code) => return Ok(None),
+            None => {
+                let mut seek = Seek::new(run, self.index, self.code, shape);
+                while !seek.step(reading, run, shape)? {}
+                seek.unit()
+            }
+        };
         let section = run.section(self.index);
-        let mut left = self.passed;
-        let mut found = None;
-        for unit in seek.unit()..section.start + section.units {
+        for unit in first..section.start + section.units {
             if section.is_fence(unit, shape) {
                 continue;
             }
             let (header, mut reader) = reading.open(run, unit, shape)?;
-            let mut has_more = header.spills;
+            let (mut place, mut found) = (0, None);
             while !reader.is_done() {
                 reading.step(&mut reader, run, unit, shape)?;
                 let entry = reader.entry(self.index);
@@ -168,21 +173,22 @@ impl Probe {
                 if entry.code < self.code {
                     continue;
                 }
-                if left == 0 && found.is_some() {
-                    has_more = true;
-                    break;
+                place += 1;
+                if found.is_some() {
+                    (self.unit, self.passed) = (Some(unit), place - 1);
+                    return Ok(found);
                 }
-                (left, found) = if left == 0 { (0, Some(entry)) } else { (left - 1, None) };
-            }
-            if found.is_some() && has_more {
-                self.passed += 1;
-                return Ok(found);
+                found = (place > self.passed).then_some(entry);
             }
             if !header.spills {
-                break;
+                return Ok(self.finish(found));
+            }
+            (self.unit, self.passed) = (Some(unit + 1), 0);
+            if found.is_some() {
+                return Ok(found);
             }
         }
-        Ok(self.finish(found))
+        Ok(self.finish(None))
     }
 
     /// Note that the run has no entry of the code behind the one found.
