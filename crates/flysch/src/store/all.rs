@@ -12,7 +12,6 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::probe::Place;
 use super::read::Reading;
-use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use crate::media::Media;
 
@@ -131,14 +130,10 @@ impl All {
         let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
         let unit = match self.unit {
-            Some(unit) => unit,
-            None if !store.may_hold(slot, run, self.index, self.code) => return Ok(false),
-            None => {
-                let mut seek = Seek::new(run, self.index, self.code, shape);
-                while !seek.step(reading, run, shape)? {}
-                seek.unit()
-            }
+            None => store.first_unit(slot, (self.index, self.code), reading)?,
+            known => known,
         };
+        let Some(unit) = unit else { return Ok(false) };
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let mut place = 0;
         while !reader.is_done() {

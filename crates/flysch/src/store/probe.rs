@@ -149,14 +149,10 @@ impl Probe {
         }
         let run = &store.runs.run(slot);
         let first = match self.unit {
-            Some(unit) => unit,
-            None if !store.may_hold(slot, run, self.index, self.code) => return Ok(None),
-            None => {
-                let mut seek = Seek::new(run, self.index, self.code, shape);
-                while !seek.step(reading, run, shape)? {}
-                seek.unit()
-            }
+            None => store.first_unit(slot, (self.index, self.code), reading)?,
+            known => known,
         };
+        let Some(first) = first else { return Ok(None) };
         let section = run.section(self.index);
         for unit in first..section.start + section.units {
             if section.is_fence(unit, shape) {
@@ -239,6 +235,23 @@ impl Store<'_> {
             order[at + 1..].reverse();
         }
         order.get(usize::from(number)).copied()
+    }
+
+    /// The unit of a run in which a code begins, if it is there; None where it cannot be. Cost: none
+    /// where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
+    pub(crate) fn first_unit<N: Nand>(
+        &self,
+        slot: usize,
+        (index, code): (u8, u64),
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<Option<u32>, StoreError> {
+        let (run, shape) = (&self.runs.run(slot), self.shapes[usize::from(index)]);
+        if !self.may_hold(slot, run, index, code) {
+            return Ok(None);
+        }
+        let mut seek = Seek::new(run, index, code, shape);
+        while !seek.step(reading, run, shape)? {}
+        Ok(Some(seek.unit()))
     }
 
     /// Whether a run may hold a code, by its bounds and its Bloom filter. Nothing is read.
