@@ -237,8 +237,8 @@ impl Store<'_> {
         order.get(usize::from(number)).copied()
     }
 
-    /// The unit of a run in which a code begins, if it is there; None where it cannot be. Cost: none
-    /// where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
+    /// The unit of a run in which a code begins, if it is there; None where it cannot be. Cost:
+    /// none where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
     pub(crate) fn first_unit<N: Nand>(
         &self,
         slot: usize,
