@@ -31,6 +31,7 @@ const HASHED: &[Index<'static>] = &[TIME, Index { kind: IndexKind::Hash, ..VALUE
 const fn readings(name: &'static str, indexes: &'static [Index<'static>]) -> Table<'static> {
     Table { name, columns: COLUMNS, indexes, zone: Some(0), keep: None }
 }
+
 const NAMES: [&str; 3] = ["one", "two", "three"];
 /// Values are drawn below this.
 const VALUES: u64 = 1 << 32;

@@ -26,7 +26,7 @@ const ROOM: usize = 8;
 pub(super) type Rank = (End, u32, u32);
 
 /// The rows of one code, of which some were given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Group {
     pub(super) code: u64,
     /// The last row that had its turn.
@@ -54,8 +54,8 @@ pub(super) struct Bounds {
 
 /// The rows that come first of those seen in a pass.
 struct Pass {
+    /// In their order, the places that are free behind them.
     rows: [Option<Rank>; ROOM],
-    len: usize,
     /// Whether a row was left out for want of room.
     has_more: bool,
 }
@@ -146,7 +146,7 @@ impl Group {
     /// Look at all rows of the code, and keep those that come next.
     #[inline(never)]
     fn pass<N: Nand>(&mut self, db: &mut Db<'_, '_, N>, bounds: &Bounds) -> Result<(), DbError> {
-        let mut pass = Pass { rows: [None; ROOM], len: 0, has_more: false };
+        let mut pass = Pass { rows: [None; ROOM], has_more: false };
         let mut all = All::new(db.kept(bounds.table, bounds.index)?.number, self.code);
         while let Some(some) = all.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
             for &pointer in some.as_slice() {
@@ -157,7 +157,7 @@ impl Group {
         }
         self.found_at = Some(db.store.generation());
         self.is_whole = !pass.has_more;
-        self.len = pass.len as u8;
+        self.len = pass.rows.iter().flatten().count() as u8;
         let rows = pass.rows.iter().flatten().rev();
         for (next, (_, pointer, place)) in self.next.iter_mut().zip(rows) {
             *next = (*pointer, *place);
@@ -177,7 +177,7 @@ impl Group {
         while db.next_row(pointer, bounds.sought(self.code), &mut passed)?.is_some() {
             let rank = db.rank_at(bounds, (pointer, passed - 1))?;
             if self.after.is_none_or(|after| bounds.comes_before(&after, &rank)) {
-                pass.offer(rank, |one, other| bounds.comes_before(one, other));
+                pass.offer(rank, bounds);
             }
         }
         Ok(())
@@ -186,19 +186,18 @@ impl Group {
 
 impl Pass {
     /// Keep a row if it comes before one of those that are kept, or if there is room.
-    fn offer(&mut self, rank: Rank, comes_before: impl Fn(&Rank, &Rank) -> bool) {
-        let kept = &self.rows[..self.len];
-        if kept.iter().flatten().any(|kept| *kept == rank) {
+    fn offer(&mut self, rank: Rank, bounds: &Bounds) {
+        let before = |kept: &&Rank| bounds.comes_before(kept, &rank);
+        let at = self.rows.iter().flatten().take_while(before).count();
+        if self.rows.get(at) == Some(&Some(rank)) {
             return;
         }
-        let at = kept.iter().flatten().take_while(|kept| comes_before(kept, &rank)).count();
-        self.has_more |= self.len == ROOM;
-        if at < ROOM {
-            self.len = (self.len + 1).min(ROOM);
-            self.rows[at..self.len].rotate_right(1);
-            self.rows[at] = Some(rank);
+        self.has_more |= self.rows[ROOM - 1].is_some();
+        if let Some(last) = self.rows[at..].last_mut() {
+            *last = Some(rank);
+            self.rows[at..].rotate_right(1);
         }
-        debug_assert!(self.rows[..self.len].iter().all(Option::is_some), "they stand together");
+        debug_assert!(self.rows.is_sorted_by_key(Option::is_none), "they stand together");
     }
 }
 

@@ -163,7 +163,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     #[inline(never)]
     fn format(&mut self, options: Options) -> Result<(), DbError> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
-        let made = Made { identity: options.identity(self.schema), schema: self.schema };
+        let made = options.made(self.schema);
         let Recording { body, log, media, frame, .. } = self.recording();
         debug_assert!(body.commit == 1 && body.time == 0, "nothing was committed yet");
         *log = log::format(media, salt, made, &body, frame)?;
@@ -269,7 +269,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn find_state(&mut self, options: Options) -> Result<bool, DbError> {
         let tail = self.records.tail.memory();
         let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
-        let made = Made { identity: options.identity(self.schema), schema: self.schema };
+        let made = options.made(self.schema);
         let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut())?;
         let (is_clean, preface) = (found.doubt.is_clean, found.preface);
         self.log = found.log;
@@ -365,12 +365,12 @@ fn end_with<D>(made: &mut Result<D, DbError>, step: impl FnOnce(&mut D) -> Resul
 }
 
 impl Options {
-    /// A digest of what must be the same at each open: the schema and the capacity.
-    fn identity(&self, schema: &Schema<'_>) -> u32 {
+    /// What must be the same at each open: the schema and the capacity, under the seed.
+    fn made<'s>(&self, schema: &'s Schema<'s>) -> Made<'s> {
         let mut hash = HashKey::from_seed(self.seed).start();
         hash.write(&schema.fingerprint().to_le_bytes());
         hash.write(&self.capacity.to_le_bytes());
-        hash.finish() as u32
+        Made { identity: hash.finish() as u32, schema }
     }
 
     fn partition_of<N: Nand>(&self, nand: &N) -> Partition {

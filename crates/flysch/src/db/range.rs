@@ -205,7 +205,6 @@ fn is_told<N: Nand>(
     kept: Kept,
     place: (u32, u32),
 ) -> Result<bool, DbError> {
-    let (key, ..) = db.rank_at(bounds, place)?;
     let is_several = db.index(bounds.table, bounds.index)?.columns.len() > 1;
-    Ok(is_several && key.len() <= kept.code_size())
+    Ok(is_several && db.rank_at(bounds, place)?.0.len() <= kept.code_size())
 }

@@ -109,8 +109,8 @@ pub(super) fn write_root<N: Nand>(
     }
     let front = log.front(media, log.list, block, true);
     let whole = Body { flags: body.flags | CHECKPOINT, base: 0, ..*body };
-    let front = (&front, log.schema);
-    let written = root::write(media, (block, epoch), front, Some(&whole), frame);
+    let described = (&front, log.schema);
+    let written = root::write(media, (block, epoch), described, Some(&whole), frame);
     let confirmed = written.and_then(|root| {
         root::confirm(media, &root, frame)?;
         Ok(root)
@@ -122,7 +122,7 @@ pub(super) fn write_root<N: Nand>(
             log.root_has_base = true;
             let last = media.geometry().pages_per_block - 1;
             debug_assert!(
-                log.root_page.min(last) <= first_name_max(media, front.0.described),
+                log.root_page.min(last) <= first_name_max(media, front.described),
                 "a mount seeks it there"
             );
             log.adopt_root(media, block);

@@ -12,14 +12,13 @@ use super::error::StoreError;
 use super::memtable::Segment;
 use super::probe::Place;
 use super::read::Reading;
-use super::table::SOURCES_MAX;
 use crate::media::Media;
 
 /// Most entries that are given at a time.
 const ROOM: usize = 32;
 
 /// A walk over the entries of one code. The store does not change until it ends.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct All {
     index: u8,
     code: u64,
@@ -32,7 +31,7 @@ pub(crate) struct All {
 }
 
 /// Pointers of some entries, each once, in ascending order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Pointers {
     all: [u32; ROOM],
     len: u8,
@@ -79,11 +78,9 @@ impl All {
         cell: &mut [u8],
     ) -> Result<Option<Pointers>, StoreError> {
         let mut some = Pointers::new();
-        let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
-        let order = store.order(self.index, &mut order);
         let mut reading = Reading::new(media, cell);
-        while let Some(place) = order.get(usize::from(self.source)) {
-            let has_more = match *place {
+        while let Some(place) = store.place(self.index, self.source) {
+            let has_more = match place {
                 Place::Memory(segment) => self.in_memory(store, segment, &mut some),
                 Place::Run(slot) => {
                     self.in_run(store, usize::from(slot), &mut reading, &mut some)?
