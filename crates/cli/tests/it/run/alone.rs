@@ -116,18 +116,24 @@ for name, (n, c) in sorted(sums.items()):
 }
 
 /// A failure that the program does not come to know makes the run fail, and nothing is written
-/// back. The journal's name is too long for the file system.
+/// back. The journal's name is too long for the file system. The machine comes to that journal only
+/// after it has written the large row of another database. By then the program has left.
 #[test]
 fn a_failure_that_nobody_came_to_know() {
     let Some(python) = installed("python3") else { return };
     let script = "
 import os, sqlite3, sys
+large = sqlite3.connect('large', isolation_level=None)
+large.executescript('pragma journal_mode = off; pragma synchronous = off; create table t(a)')
 c = sqlite3.connect('a' * 250, isolation_level=None)
 c.execute('pragma journal_mode = off')
 c.execute('create table t(a)')
 c.execute('pragma journal_mode = delete')
+def occupy():
+    large.execute('insert into t values (zeroblob(900000))')
+c.create_function('occupy', 0, occupy)
 c.create_function('leave', 0, lambda: os._exit(int(sys.argv[1])))
-c.execute('insert into t values (1), (leave())')
+c.execute('insert into t values (occupy()), (leave())')
 ";
     for (own, wanted) in [("0", 2), ("7", 7)] {
         let folder = folder();
