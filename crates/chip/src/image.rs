@@ -16,10 +16,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flysch_nand::{BlockAddr, Geometry, Nand};
+use flysch_nand::{BlockAddr, Geometry, Nand, is_erased};
 use tempfile::NamedTempFile;
 
-use crate::array::{Block, ERASED, is_erased};
+use crate::array::{Block, ERASED};
 use crate::{Chip, Clock, Part};
 
 #[derive(Debug)]

@@ -32,9 +32,12 @@ impl Prng {
     }
 
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            let drawn = self.next().to_le_bytes();
-            chunk.copy_from_slice(&drawn[..chunk.len()]);
+        let (whole, rest) = bytes.as_chunks_mut::<8>();
+        for chunk in whole {
+            *chunk = self.next().to_le_bytes();
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.next().to_le_bytes()[..rest.len()]);
         }
     }
 }

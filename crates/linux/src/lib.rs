@@ -20,6 +20,7 @@ pub mod block_device;
 pub mod cache;
 pub mod card;
 pub mod cpu;
+mod crc16;
 mod deflate;
 pub mod filesystem;
 pub mod ftl;

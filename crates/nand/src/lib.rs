@@ -57,6 +57,14 @@ pub use error::{EraseError, PowerLost, ProgramError, ReadError};
 pub use geometry::{Geometry, GeometryError};
 pub use nvram::{NvRam, NvRamError, WriteRule};
 
+/// Whether all of these bytes are those of erased cells.
+pub fn is_erased(bytes: &[u8]) -> bool {
+    // Each byte but the first must equal the one before it: one comparison of memory, which is many
+    // times as fast as a loop.
+    let Some((&first, others)) = bytes.split_first() else { return true };
+    first == 0xFF && *others == bytes[..others.len()]
+}
+
 /// What ECC had to do in a read that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecc {

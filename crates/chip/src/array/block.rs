@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use flysch_nand::Geometry;
+use flysch_nand::{Geometry, is_erased};
 
 use crate::Prng;
 
@@ -284,10 +284,6 @@ fn page_range(geometry: &Geometry, page: u32) -> Range<usize> {
     let len = (geometry.page_size + geometry.oob_size) as usize;
     let start = page as usize * len;
     start..start + len
-}
-
-pub(crate) fn is_erased(cells: &[u8]) -> bool {
-    cells.iter().all(|&cell| cell == ERASED)
 }
 
 /// The sectors that `len` bytes at `column` cover, as a bit mask. They must cover whole sectors.

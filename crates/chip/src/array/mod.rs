@@ -21,7 +21,7 @@ use flysch_nand::{
 
 use crate::{Clock, Part, Prng};
 use block::Bytes;
-pub(crate) use block::{Block, ERASED, is_erased};
+pub(crate) use block::{Block, ERASED};
 pub use wear::Wear;
 
 /// A simulated NAND chip.

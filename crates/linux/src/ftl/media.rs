@@ -2,7 +2,7 @@
 
 use flysch_chip::Recorder;
 use flysch_nand::{
-    BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
+    BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError, is_erased,
 };
 
 use super::options::{FtlError, FtlOptions};
@@ -100,7 +100,7 @@ impl Media {
         match self.nand.read(self.page_addr(place), 0, &mut bytes) {
             Err(ReadError::PowerLost) => Err(PowerLost),
             Err(ReadError::Uncorrectable(_)) => Ok(false),
-            Ok(_) => Ok(bytes.iter().all(|&byte| byte == 0xFF)),
+            Ok(_) => Ok(is_erased(&bytes)),
         }
     }
 

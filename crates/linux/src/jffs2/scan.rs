@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flysch_chip::{Prng, Recorder};
+use flysch_nand::is_erased;
 
 use super::blocks::{Blocks, List, Share};
 use super::erase::CLEANMARKER;
@@ -156,7 +157,7 @@ impl Jffs2 {
         let marked = oob == CLEANMARKER;
         let mut head = [0; EMPTY_SCAN_SIZE as usize];
         self.mtd.read(start, &mut head)?;
-        if head.iter().all(|&byte| byte == 0xFF) {
+        if is_erased(&head) {
             return Ok(if marked { Content::Empty } else { Content::Nothing { marked } });
         }
         let may_grow = if let Some(entries) = self.read_summary(block)? {
@@ -432,7 +433,7 @@ fn written_end(bytes: &[u8]) -> u32 {
 fn has_blank_page(bytes: &[u8], from: u32, to: u32, page_size: u32) -> bool {
     let first = from.next_multiple_of(page_size).min(to);
     let mut pages = bytes[first as usize..to as usize].chunks_exact(page_size as usize);
-    pages.any(|page| page.iter().all(|&byte| byte == 0xFF))
+    pages.any(is_erased)
 }
 
 fn padded_fits(len: u32, available: usize) -> bool {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use flysch_chip::Recorder;
+use flysch_nand::is_erased;
 
 use super::fastmap::ANCHORS_END;
 use super::format::{
@@ -164,7 +165,7 @@ impl Ubi {
         let mut data = vec![0; self.leb_size() as usize];
         let quality = self.mtd.read(self.start(peb) + self.layout.data_offset, &mut data)?;
         let damaged = matches!(quality, ReadQuality::Damaged(_));
-        Ok(damaged || data.iter().all(|&byte| byte == 0xFF))
+        Ok(damaged || is_erased(&data))
     }
 
     /// Enter a PEB that claims to hold a LEB. If another PEB claims the same LEB, the newer one

@@ -14,6 +14,8 @@
 //! the final inversion.
 #![expect(clippy::big_endian_bytes, reason = "UBI's own byte order")]
 
+use flysch_nand::is_erased;
+
 pub(super) const HEADER_SIZE: usize = 64;
 pub(super) const RECORD_SIZE: usize = 172;
 const VOLUMES_MAX: usize = 128;
@@ -162,7 +164,7 @@ impl<T> Found<T> {
 }
 
 fn check(bytes: &[u8; HEADER_SIZE], magic: [u8; 4]) -> Found<&[u8; HEADER_SIZE]> {
-    if bytes.iter().all(|&byte| byte == 0xFF) {
+    if is_erased(bytes) {
         return Found::Blank;
     }
     let valid = bytes[..4] == magic

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flysch_chip::Recorder;
+use flysch_nand::is_erased;
 
 use super::Ubifs;
 use super::collect::NO_LEB;
@@ -309,14 +310,10 @@ fn last_master(ubi: &mut Ubi, lnum: u32, page_size: u32) -> Result<Option<Found>
     let mut bytes = vec![0; ubi.leb_size() as usize];
     ubi.read(lnum, 0, &mut bytes).map_err(Fault::from)?;
     let size = MASTER_SIZE.next_multiple_of(page_size);
-    let mut last = None;
-    for (place, page) in (0..).zip(bytes.chunks(size as usize)) {
-        if let (Some(node), Some(header)) = (MasterNode::parse(page), parse_header(page)) {
-            let rest = &bytes[(place as usize + 1) * size as usize..];
-            let is_equal = rest.iter().all(|&byte| byte == 0xFF);
-            let (sequence, offset) = (header.sequence, place * size);
-            last = Some(Found { node, sequence, offset, is_equal });
-        }
-    }
+    let last = (0..ubi.leb_size()).step_by(size as usize).rev().find_map(|offset| {
+        let (page, rest) = bytes[offset as usize..].split_at_checked(size as usize)?;
+        let (node, header) = (MasterNode::parse(page)?, parse_header(page)?);
+        Some(Found { node, sequence: header.sequence, offset, is_equal: is_erased(rest) })
+    });
     Ok(last)
 }

@@ -1,6 +1,8 @@
 //! Scanning a LEB: its nodes are parsed one after the other, up to its free space or to what a
 //! power cut left.
 
+use flysch_nand::is_erased;
+
 use super::fault::Fault;
 use super::format::{
     Header, NodeType, PAD_NODE_SIZE, aligned, padded_len, padding_len, parse_header, u32_at,
@@ -35,7 +37,7 @@ impl Scan {
             Self { lnum, start, bytes, nodes: Vec::new(), end: start, is_clean: false, is_weak };
         scan.parse();
         let rest = &scan.bytes[(scan.end - start) as usize..];
-        scan.is_clean = rest.iter().all(|&byte| byte == 0xFF);
+        scan.is_clean = is_erased(rest);
         Ok(scan)
     }
 
@@ -102,7 +104,7 @@ impl Scan {
         let len = if known { u32_at(rest, 16).min(8192) } else { 1 };
         let end = (self.end + len.max(1)).next_multiple_of(page_size) - self.start;
         let behind = self.bytes.get(end as usize..).unwrap_or(&[]);
-        self.is_weak || behind.iter().all(|&byte| byte == 0xFF)
+        self.is_weak || is_erased(behind)
     }
 
     /// The bytes up to `end`, which a scan from `start` has found valid.

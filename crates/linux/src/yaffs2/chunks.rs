@@ -2,6 +2,8 @@
 //! first program in a block that this mount did not erase is verified. A block that loses its last
 //! owned chunk is erased at once.
 
+use flysch_nand::is_erased;
+
 use super::Yaffs2;
 use super::blocks::{BlockState, Owner};
 use super::format::{Found, SummaryShape, TAGS_SIZE, Tags, emit_summary};
@@ -220,7 +222,7 @@ impl Yaffs2 {
     fn is_blank(&mut self, chunk: u32) -> Result<bool, FsError> {
         let mut data = vec![0; self.chunk_size()];
         let (is_good, found) = self.read_chunk_and_tags(chunk, &mut data)?;
-        Ok(is_good && found == Found::Blank && data.iter().all(|&byte| byte == 0xFF))
+        Ok(is_good && found == Found::Blank && is_erased(&data))
     }
 
     fn is_as_written(&mut self, chunk: u32, data: &[u8], tags: &Tags) -> Result<bool, FsError> {

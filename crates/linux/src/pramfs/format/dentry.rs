@@ -4,7 +4,7 @@
 //! 0..2 CRC  2 length of the name  4..8 parent  8..64 name
 //! ```
 
-use super::crc::crc16;
+use crate::crc16::crc16;
 
 pub(crate) const SIZE: usize = 64;
 pub(crate) const NAME_SIZE_MAX: usize = SIZE - 8;

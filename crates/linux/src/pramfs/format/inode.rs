@@ -9,8 +9,8 @@
 //! damages at most that state, and then the change has not happened.
 
 use super::RECORD_SIZE;
-use super::crc::crc16;
 use super::dentry::{self, Dentry};
+use crate::crc16::crc16;
 
 const STATE_SIZE: usize = 32;
 

@@ -6,7 +6,6 @@
 //!
 //! Checksums are CRC-16; numbers are little-endian.
 
-pub(super) mod crc;
 pub(super) mod dentry;
 pub(super) mod inode;
 pub(super) mod rename;

@@ -5,8 +5,8 @@
 //! ```
 
 use super::RECORD_SIZE;
-use super::crc::crc16;
 use super::dentry::{self, Dentry};
+use crate::crc16::crc16;
 
 const DENTRY: usize = 16;
 const END: usize = DENTRY + dentry::SIZE;

@@ -4,8 +4,8 @@
 //! 0..2 CRC  2..4 version  4..8 magic  8..12 size  12..16 block size  16..20 inodes
 //! ```
 
-use super::crc::crc16;
 use super::{POINTER_SIZE, RECORD_SIZE, TABLE_ADDR};
+use crate::crc16::crc16;
 
 const MAGIC: u32 = 0x5052_4D46;
 const VERSION: u16 = 1;

@@ -47,16 +47,3 @@ impl<'a> BitReader<'a> {
         value
     }
 }
-
-/// The checksum of the LPT's nodes: CRC-16 (polynomial 8005 hex, reflected) with all ones as its
-/// initial value.
-pub(super) fn crc16(bytes: &[u8]) -> u16 {
-    let mut crc = 0xFFFF_u16;
-    for &byte in bytes {
-        crc ^= u16::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xA001 } else { crc >> 1 };
-        }
-    }
-    crc
-}

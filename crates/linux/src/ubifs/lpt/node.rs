@@ -9,8 +9,9 @@
 //! lsave   LEB numbers
 //! ```
 
-use super::bits::{BitReader, BitWriter, crc16};
+use super::bits::{BitReader, BitWriter};
 use super::shape::{FANOUT, LptShape};
+use crate::crc16::crc16;
 
 const PNODE: u32 = 0;
 const NNODE: u32 = 1;
@@ -50,7 +51,7 @@ impl LptShape {
     fn open<'a>(&self, bytes: &'a [u8], kind: u32, number: Option<u32>) -> Option<BitReader<'a>> {
         let mut bits = BitReader::new(bytes);
         let crc = bits.take(CRC_BITS);
-        if crc != u32::from(crc16(&bytes[2..])) || bits.take(TYPE_BITS) != kind {
+        if crc != u32::from(crc16(!0, &bytes[2..])) || bits.take(TYPE_BITS) != kind {
             return None;
         }
         if let Some(number) = number.filter(|_| self.big)
@@ -137,7 +138,7 @@ impl LptShape {
 
 /// Put the checksum into the first two bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let crc = crc16(&bytes[2..]);
+    let crc = crc16(!0, &bytes[2..]);
     bytes[..2].copy_from_slice(&crc.to_le_bytes());
     bytes
 }

@@ -5,6 +5,8 @@
 //! is the parent's number. The top four bits of the object number are its kind, and the byte count
 //! is the file's size.
 
+use flysch_nand::is_erased;
+
 use super::{Kind, put_u32, u32_at};
 
 /// Length of the tags with their code, bytes.
@@ -95,7 +97,7 @@ impl Tags {
 
     /// Parse tags, and correct one flipped bit.
     pub(in super::super) fn parse(bytes: &[u8; TAGS_SIZE]) -> Found {
-        if bytes.iter().all(|&byte| byte == 0xFF) {
+        if is_erased(bytes) {
             return Found::Blank;
         }
         let mut plain = [0; PLAIN_SIZE];
