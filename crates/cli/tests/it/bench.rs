@@ -357,9 +357,9 @@ fn a_workload_takes_its_own_options_on_its_own_stacks() {
         ("contacts --on file/jffs2", "contacts runs on stacks such as sqlite/jffs2"),
         ("postmark --percent 101", "more than a file of 100"),
         ("postmark --size-min 20000", "more than the largest file of 10000"),
-        ("postmark --files 100000", "no space left"),
+        ("postmark --files 5000 --partition-blocks 40", "no space left"),
         ("read --percent 25", "--percent is for postmark"),
-        ("read --file-size 600000000", "no space left"),
+        ("read --file-size 8000000 --partition-blocks 40", "no space left"),
     ];
     for (arguments, said) in cases {
         let line = complaint_of(folder.path(), &format!("bench {arguments}"));

@@ -1,19 +1,20 @@
-//! SQLite on every stack when the power is cut: during every operation of its devices, with every
-//! outcome that the operation may have, and again while the machine starts after a cut.
+//! SQLite on every stack when the power is cut: during every change of its devices, with every
+//! outcome that the change may have, and again while the machine starts after a cut.
 //!
 //! A run consists of several sessions: mount, open, transactions, close, unmount. A session starts
-//! from the image that the one before it left. So it has few operations, and the power can be cut
-//! at each of them. After a cut the machine starts again. It must find a sound database in the
-//! state before or after the interrupted transaction, and it must be able to write. The power is
-//! cut during this start too, and during the next one.
+//! from the image that the one before it left. It runs once, and its changes are recorded; each cut
+//! is then made in devices to which the changes before it were applied. After a cut the machine
+//! starts again. It must find a sound database in the state before or after the interrupted
+//! transaction, and it must be able to write. The power is cut during this start too, and during
+//! the next one.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 use flysch_chip::{
-    Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Pram, Prng, Recorder, Shared,
-    Tracer,
+    Change, Changes, Chip, Clock, Ending, EventKind, FaultInjector, FaultPlan, Part, Pram, Prng,
+    Recorder, Shared, Tracer,
 };
 use flysch_lab::machine::age::Age;
 use flysch_lab::machine::dual::Route;
@@ -23,6 +24,7 @@ use flysch_lab::machine::stack::{Journals, Stack};
 use flysch_lab::machine::{Build, Machine};
 use flysch_lab::workload::{Alphabet, RandomStrings};
 use flysch_lab::{JournalMode, Synchronous};
+use flysch_linux::filesystem::FsError;
 use flysch_sqlite::{Database, Settings, Value};
 use rayon::prelude::*;
 
@@ -66,8 +68,8 @@ const WAL: Mode = (JournalMode::Wal, Synchronous::Full);
 const SESSIONS: usize = 4;
 /// Number of transactions in a session.
 const TRANSACTIONS: usize = 4;
-/// After a cut at a multiple of this number, the start is cut at every operation. After other cuts,
-/// it is cut at two.
+/// After a cut in a change whose number is a multiple of this, the start is cut at every operation.
+/// After other cuts, it is cut at two.
 const EXHAUSTIVE: u64 = 100;
 /// A run must have at least this many cuts.
 const CUTS_MIN: u64 = 1_000;
@@ -106,8 +108,9 @@ struct Life {
 /// A session during which the power was not cut.
 struct Whole {
     life: Life,
-    /// For each transaction, the number of operations at its commit.
-    commits: Vec<u64>,
+    changes: Vec<Change>,
+    /// For each transaction, the number of changes at its commit.
+    commits: Vec<usize>,
 }
 
 /// Where the power was cut, the latest cut last. It is printed so that a failure can be replayed.
@@ -117,7 +120,7 @@ struct Cuts {
     seed: u64,
     mode: Mode,
     session: usize,
-    /// The operation that was cut, and its outcome.
+    /// What was cut, and its outcome: first a change of the session, then operations of starts.
     at: Vec<(u64, Ending)>,
 }
 
@@ -150,6 +153,21 @@ impl Cuts {
 impl Image {
     fn fork(&self) -> Self {
         Self { chip: self.chip.fork(Clock::new()), pram: self.pram.fork(Clock::new()) }
+    }
+
+    fn apply(&mut self, change: &Change) {
+        assert!(change.apply(&mut self.chip, &mut self.pram), "the power is on");
+    }
+
+    /// What the devices hold if the power is cut during their next change.
+    fn cut_in(&self, change: &Change, cuts: &Cuts) -> Self {
+        let Self { chip, mut pram } = self.fork();
+        let (at, _) = cuts.at[0];
+        pram.reseed(cuts.seed ^ at);
+        let mut injector = FaultInjector::on_supply(chip, pram.supply());
+        injector.arm(FaultPlan { seed: cuts.seed ^ at, cut_at: Some(0), ..cuts.plan() });
+        assert!(!change.apply(&mut injector, &mut pram), "{cuts}: the power went");
+        Self { chip: injector.into_chip(), pram }
     }
 }
 
@@ -200,26 +218,29 @@ impl Trial {
     }
 
     /// Start the machine, mount, and do `work` on the database, until it is done or the power is
-    /// cut.
+    /// cut. `changes` gets the changes of the devices.
     fn live(
         &self,
         image: &Image,
         cuts: &Cuts,
         plan: FaultPlan,
-        work: impl FnOnce(&Database, &Recorder) -> Result<(), flysch_sqlite::Error>,
+        changes: &Changes,
+        work: impl FnOnce(&Database) -> Result<(), flysch_sqlite::Error>,
     ) -> Life {
         let clock = Clock::new();
         let recorder = Recorder::new(clock.clone(), "sqlite");
-        let pram = image.pram.fork(clock.clone());
+        let mut pram = image.pram.fork(clock.clone());
         let mut injector = FaultInjector::on_supply(image.chip.fork(clock), pram.supply());
         injector.arm(plan);
+        pram.keep_changes(changes.clone());
+        injector.keep_changes(changes.clone());
         let pram = Shared::new(Tracer::new(pram, recorder.clone()));
         let device = Shared::new(Tracer::new(injector, recorder.clone()));
         let devices = (device.clone(), pram.clone());
         let mounted = self.build.mount(self.stack, devices.0, devices.1, recorder.clone());
         let outcome = mounted.map_err(|error| error.to_string()).and_then(|machine| {
             let database = self.open(&machine).map_err(|error| error.to_string())?;
-            work(&database, &recorder).map_err(|error| error.to_string())?;
+            work(&database).map_err(|error| error.to_string())?;
             drop(database);
             let unmounted = machine.linux.borrow_mut().unmount();
             unmounted.map_err(|error| error.to_string())
@@ -238,20 +259,6 @@ impl Trial {
         Life { image, is_cut, kinds }
     }
 
-    /// Run a session. Returns also how many operations there had been at each commit.
-    fn session(&self, image: &Image, cuts: &Cuts, plan: FaultPlan) -> (Life, Vec<u64>) {
-        let mut commits = Vec::new();
-        let life = self.live(image, cuts, plan, |database, recorder| {
-            for transaction in &self.sessions[cuts.session] {
-                database.execute(transaction)?;
-                let kinds = EventKind::ALL.iter().filter(|kind| kind.is_operation());
-                commits.push(kinds.map(|&kind| recorder.count(kind)).sum());
-            }
-            Ok(())
-        });
-        (life, commits)
-    }
-
     /// Start again after a cut. The database must be sound, be in one of the allowed states, and
     /// accept a write. Returns the state if the start came that far.
     fn restart<'a>(
@@ -262,7 +269,7 @@ impl Trial {
         allowed: &[&'a Rows],
     ) -> (Life, Option<&'a Rows>) {
         let seen = Cell::new(None);
-        let life = self.live(image, cuts, plan, |database, _| {
+        let life = self.live(image, cuts, plan, &Changes::default(), |database| {
             let verdict = database.query("PRAGMA integrity_check")?;
             assert_eq!(verdict, [[Value::Text(b"ok".to_vec())]], "{cuts}: integrity");
             let rows = rows(database)?;
@@ -295,38 +302,48 @@ impl Trial {
 
     /// Run a session to its end without a cut.
     fn uncut(&self, image: &Image, cuts: &Cuts) -> Whole {
-        let (life, commits) = self.session(image, cuts, FaultPlan::default());
+        let changes = Changes::default();
+        let mut commits = Vec::new();
+        let life = self.live(image, cuts, FaultPlan::default(), &changes, |database| {
+            for transaction in &self.sessions[cuts.session] {
+                database.execute(transaction)?;
+                commits.push(changes.count());
+            }
+            Ok(())
+        });
         assert_eq!(commits.len(), self.sessions[cuts.session].len(), "{cuts}");
-        Whole { life, commits }
+        Whole { life, changes: changes.take(), commits }
     }
 
-    /// Cut a session at each of its operations. Returns the number of cuts.
+    /// Cut a session at each of its changes. Returns the number of cuts.
     fn cut_everywhere(&self, image: &Image, uncut: &Cuts, whole: &Whole) -> u64 {
+        let mut reached = image.fork();
         let mut count = 0;
-        for (at, endings) in cut_points(&whole.life.kinds) {
-            for &ending in endings {
-                count += self.cut(image, &uncut.and(at, ending), whole);
+        let befores = [None].into_iter().chain(whole.changes.iter().map(Some));
+        for (at, (change, before)) in (0..).zip(whole.changes.iter().zip(befores)) {
+            for &ending in endings(change, before) {
+                let cuts = uncut.and(at, ending);
+                count += self.cut(&reached.cut_in(change, &cuts), &cuts, whole);
             }
+            reached.apply(change);
         }
         count
     }
 
-    /// Cut a session once, then cut the starts that follow. Returns the number of cuts.
-    fn cut(&self, image: &Image, cuts: &Cuts, whole: &Whole) -> u64 {
-        let (life, commits) = self.session(image, cuts, cuts.plan());
-        assert!(life.is_cut, "{cuts}");
+    /// Start after a cut of a session, then cut the starts that follow. Returns the number of cuts.
+    fn cut(&self, first: &Image, cuts: &Cuts, whole: &Whole) -> u64 {
         let (at, ending) = cuts.at[0];
-        // A cut after a complete operation may also come just before the next operation.
-        // Transactions that commit in between may have returned.
-        let later = whole.commits.iter().filter(|&&commit| commit <= at + 1).count();
-        let done = if ending == Ending::Complete { later } else { commits.len() };
-        let allowed = self.allowed(cuts.session, done, done.max(commits.len() + 1));
+        let done =
+            |changes| whole.commits.iter().filter(|&&commit| commit as u64 <= changes).count();
+        // A cut after a complete change may also come just before the next change. Transactions
+        // that commit in between may have returned.
+        let certain = done(if ending == Ending::Complete { at + 1 } else { at });
+        let allowed = self.allowed(cuts.session, certain, certain.max(done(at) + 1));
         let calm = FaultPlan::default();
-        let (start, seen) = self.restart(&life.image, cuts, calm.clone(), &allowed);
+        let (start, seen) = self.restart(first, cuts, calm.clone(), &allowed);
         let state = seen.expect("the start was not cut");
-        let mut prng = Prng::new(cuts.seed ^ cuts.at[0].0);
+        let mut prng = Prng::new(cuts.seed ^ at);
         let points = every_point(&start.kinds);
-        let first = life.image;
         let mut image = first.fork();
         let mut nested = cuts.clone();
         for _ in 0..2 {
@@ -336,8 +353,8 @@ impl Trial {
             image = self.restart(&image, &nested, nested.plan(), &[state]).0.image;
         }
         self.restart(&image, &nested, calm, &[state]);
-        if cuts.at[0].0.is_multiple_of(EXHAUSTIVE) {
-            3 + self.cut_restart(&first, cuts, &start, state)
+        if at.is_multiple_of(EXHAUSTIVE) {
+            3 + self.cut_restart(first, cuts, &start, state)
         } else {
             3
         }
@@ -367,26 +384,15 @@ fn every_point(kinds: &[EventKind]) -> Vec<u64> {
     telling.map(|(at, _)| at).collect()
 }
 
-/// The operations to cut at, each with the outcomes that leave a state of their own. A cut before
-/// an operation leaves the same as the complete operation before it. The exception is a write to
-/// byte-addressable memory before it, because a cut leaves a prefix of such a write.
-fn cut_points(kinds: &[EventKind]) -> Vec<(u64, &'static [Ending])> {
-    let mut was_completed = false;
-    let mut points = Vec::new();
-    for at in every_point(kinds) {
-        let kind = kinds[usize::try_from(at).expect("a position")];
-        let changes_cells =
-            matches!(kind, EventKind::Program | EventKind::ProgramOob | EventKind::Erase);
-        let endings: &[Ending] = match (changes_cells, was_completed) {
-            (true, true) => &Ending::ALL[1..],
-            (true, false) => &Ending::ALL,
-            (false, true) if is_read(kind) => continue,
-            (false, _) => &[Ending::NotBegun],
-        };
-        was_completed = changes_cells;
-        points.push((at, endings));
+/// The outcomes of a cut in a change that leave a state of their own. A cut before a change leaves
+/// the same as the complete change before it. The exception is a write to byte-addressable memory
+/// before it, because a cut leaves a prefix of such a write.
+fn endings(change: &Change, before: Option<&Change>) -> &'static [Ending] {
+    match (change, before) {
+        (Change::Write { .. }, _) => &[Ending::NotBegun],
+        (_, None | Some(Change::Write { .. })) => &Ending::ALL,
+        _ => &Ending::ALL[1..],
     }
-    points
 }
 
 fn is_read(kind: EventKind) -> bool {
@@ -454,10 +460,23 @@ fn difference(rows: &Rows, allowed: &[&Rows]) -> String {
     format!("rows of a state that was not: {}; allowed: {}", counts(rows), allowed.join("; or "))
 }
 
+/// Write a file, as an image of a maker has files. Without it, a cut may leave a JFFS2 in which no
+/// node is valid and a block needs to be erased, and such a device is refused, as Linux does
+/// (`jffs2_scan_medium`: it would erase what may be another's).
+fn write_file(machine: &Machine) -> Result<(), FsError> {
+    let mut linux = machine.linux.borrow_mut();
+    let fd = linux.open("file", true)?;
+    linux.write(fd, 0, b"content")?;
+    linux.fsync(fd)?;
+    linux.close(fd)?;
+    linux.unmount()
+}
+
 /// Cut every session of a run. Returns the number of cuts.
 fn cut_run(stack: Stack, seed: u64, mode: Mode) -> u64 {
     let trial = Trial::new(stack, seed, mode);
     let formatted = trial.build.format_and_mount(stack).expect("nothing fails");
+    write_file(&formatted).expect("nothing fails");
     let mut image = Image {
         chip: formatted.device.borrow().device().chip().fork(Clock::new()),
         pram: formatted.pram.borrow().device().fork(Clock::new()),

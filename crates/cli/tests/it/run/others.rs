@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{folder, installed, names, native, output_of};
+use super::{folder, installed, names, native, output_of, quick_folder};
 
 /// A script, its name, the program that runs it, and how to see whether that has a binding.
 struct Script {
@@ -77,7 +77,7 @@ fn has_binding(script: &Script) -> bool {
 
 /// Run a program on a machine and natively, with the same files, and compare what they print.
 fn compare(stack: &str, files: &[(&str, &str)], program: &[&str]) {
-    let folders = [folder(), folder()];
+    let folders = [folder(), quick_folder()];
     for (name, text) in files {
         for folder in &folders {
             fs::write(folder.path().join(name), text).expect("a file");
