@@ -13,7 +13,8 @@ use crate::store::Store;
 pub enum Durability {
     /// From the return of the call on.
     Durable,
-    /// From the next durable commit, [`Db::sync`] or [`Db::close`] on.
+    /// From the next durable commit, [`Db::sync`] or [`Db::close`] on. Where space is short, and a
+    /// record would let blocks go, the commit is durable at once.
     Lazy,
 }
 
@@ -123,7 +124,16 @@ impl<N: Nand> Db<'_, '_, N> {
             self.mark_flushed();
         }
         self.check();
-        if durability == Durability::Durable { self.sync() } else { Ok(()) }
+        if durability == Durability::Durable || self.is_letting_due() {
+            self.sync()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether a record is needed for its space: blocks of old runs are free only behind one.
+    fn is_letting_due(&self) -> bool {
+        self.let_go_at != self.store.changes() && self.media.free_count() < self.wanted_free()
     }
 
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;

@@ -5,6 +5,7 @@
 
 use flysch_nand::Nand;
 
+use super::criteria::{Test, meets};
 use super::index::Wanted;
 use super::kept::Kept;
 use super::reader::Reader;
@@ -39,6 +40,8 @@ pub(super) enum Carried<'e> {
     Key(Digest),
     /// A key of this code, between these ends where there are any.
     Code(u64, Option<&'e (End, End)>),
+    /// The keys of one test of each group.
+    Each(&'e [Test]),
 }
 
 /// What is looked for in the cell that an entry names.
@@ -177,10 +180,11 @@ impl Carried<'_> {
         (index, hash): (&Index<'_>, &HashKey),
         kept: Kept,
     ) -> bool {
-        let Ok(digest) = view.digest(index, hash) else { return false };
         match self {
-            Carried::Key(key) => digest == key,
+            Carried::Key(key) => view.digest(index, hash) == Ok(key),
+            Carried::Each(tests) => meets(view, tests, hash),
             Carried::Code(code, ends) => {
+                let Ok(digest) = view.digest(index, hash) else { return false };
                 let is_within = |(least, greatest): &(End, End)| {
                     least.compare(columns_of(view, index)).is_ge()
                         && greatest.compare(columns_of(view, index)).is_le()

@@ -3,6 +3,7 @@
 
 use flysch_nand::Nand;
 
+use super::criteria::{Criterion, Matches};
 use super::find::Find;
 use super::range::KeyRange;
 use super::scan::{Direction, Scan};
@@ -67,6 +68,15 @@ macro_rules! reads {
                 values: &[Value<'_>],
             ) -> Result<Find, DbError> {
                 self.db.find(table, index, values)
+            }
+
+            /// A cursor over the rows that meet some criteria, see [`Db::matching`].
+            pub fn matching<const COUNT: usize>(
+                &self,
+                table: u8,
+                criteria: [Criterion<'_>; COUNT],
+            ) -> Result<Matches<COUNT>, DbError> {
+                self.db.matching(table, criteria)
             }
 
             /// A cursor over the rows with keys from `least` to `greatest`, see [`Db::range_of`].

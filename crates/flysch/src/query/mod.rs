@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Scan, Find, KeyRange         rows of a table, of a key, of a range of keys in their order
+//! Matches                      rows that have several keys at once, or one of several
 //! Filter                       those of them that a callback keeps
 //! Lookup                       each with the rows of another table whose key it has
 //! Merge                        two cursors that come in the order of a key, side by side
@@ -36,7 +37,7 @@ pub use total::Total;
 
 use flysch_nand::Nand;
 
-use crate::db::{DbError, Find, KeyRange, Reader, Scan};
+use crate::db::{DbError, Find, KeyRange, Matches, Reader, Scan};
 use crate::row::{RowView, Schema};
 
 /// A source of rows that are pulled one by one.
@@ -100,8 +101,8 @@ fn again<'o, 's>(
 }
 
 macro_rules! cursor {
-    ($cursor:ty) => {
-        impl Cursor for $cursor {
+    ($cursor:ty $(, $count:ident)?) => {
+        impl$(<const $count: usize>)? Cursor for $cursor {
             fn next<'o, 'ram, 's, N: Nand>(
                 &mut self,
                 reader: &mut impl Reader<'ram, 's, N>,
@@ -116,3 +117,4 @@ macro_rules! cursor {
 cursor!(Scan);
 cursor!(Find);
 cursor!(KeyRange);
+cursor!(Matches<COUNT>, COUNT);

@@ -39,6 +39,7 @@ mod run;
 mod seek;
 mod solo;
 mod state;
+mod sweep;
 mod table;
 mod unit;
 mod watch;
@@ -53,6 +54,7 @@ pub use levels::log2;
 pub use probe::Probe;
 pub use range::{Held, Range};
 pub use solo::Solo;
+pub(crate) use sweep::{Batch, Marks, Sight, Sweep};
 
 use flysch_nand::Nand;
 

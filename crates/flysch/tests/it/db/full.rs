@@ -35,10 +35,19 @@ const RAM: usize = 9000;
 
 /// Insert notes until there is no room; give how many there are.
 fn fill(db: &mut Db<'_, 'static, &mut Image>, from: i64) -> i64 {
+    fill_by(db, from, &[7; 150], Durability::Durable)
+}
+
+fn fill_by(
+    db: &mut Db<'_, 'static, &mut Image>,
+    from: i64,
+    text: &[u8],
+    durability: Durability,
+) -> i64 {
     for id in from.. {
         let mut tx = db.begin().unwrap();
-        match tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 150])]) {
-            Ok(()) => tx.commit(Durability::Durable).unwrap(),
+        match tx.insert(1, &[Value::Integer(id), Value::Blob(text)]) {
+            Ok(()) => tx.commit(durability).unwrap(),
             Err(DbError::Full) => return id - from,
             Err(error) => panic!("{error:?}"),
         }
@@ -54,6 +63,21 @@ fn count(db: &mut Db<'_, 'static, &mut Image>) -> i64 {
         count += 1;
     }
     count
+}
+
+/// Old runs are free only behind a record. Where a program commits lazily and never syncs, records
+/// are written for that alone, and the device takes as many rows.
+#[test]
+fn lazy_commits_fill_a_device_no_sooner() {
+    let taken = [Durability::Durable, Durability::Lazy].map(|durability| {
+        let (mut image, mut ram) = (Image::blank(512, 128), vec![0; RAM]);
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let taken = fill_by(&mut db, 0, &[7; 5], durability);
+        assert_eq!(count(&mut db), taken, "{durability:?}");
+        taken
+    });
+    println!("durable commits fill it with {} rows, lazy ones with {}", taken[0], taken[1]);
+    assert!(taken[1] >= taken[0], "{taken:?}");
 }
 
 /// A full device deletes, and then takes as many rows as before, again and again.

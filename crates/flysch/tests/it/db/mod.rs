@@ -5,6 +5,7 @@ mod campaign;
 mod changes;
 mod churn;
 mod counts;
+mod criteria;
 mod cuts;
 mod defects;
 mod doubts;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use flysch::db::{Db, DbError, Direction, Reader, Scan, Snapshot};
+use flysch::db::{Criterion, Db, DbError, Direction, Reader, Scan, Snapshot};
 use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table, Value};
 use flysch_nand::Nand;
@@ -250,6 +250,44 @@ fn table<N: Nand>(
             wanted.sort();
             range(db, when, (number, at, column), ends, &wanted)?;
         }
+    }
+    let last = table.indexes.len().saturating_sub(1) as u8;
+    let mut some: Vec<&Row> = rows.iter().collect();
+    some.sort();
+    if let (Some(one), Some(other)) = (some.get(some.len() / 3), some.get(some.len() / 2)) {
+        for keys in [[*one, *one], [*one, *other]] {
+            several(db, when, (number, table), [0, last], keys, &some)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows that have the keys of two rows in two indexes, or one of them.
+fn several<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
+    (number, table): (u8, &Table<'_>),
+    indexes: [u8; 2],
+    keys: [&Row; 2],
+    rows: &[&Row],
+) -> Result<(), DbError> {
+    let declared = indexes.map(|index| &table.indexes[usize::from(index)]);
+    let keys = [key_of(keys[0], declared[0]), key_of(keys[1], declared[1])];
+    let values = keys.each_ref().map(|key| key.iter().map(Val::value).collect::<Vec<_>>());
+    let is_met = |row: &Row| [0, 1].map(|at| key_of(row, declared[at]) == keys[at]);
+    for is_all in [true, false] {
+        let second = if is_all { Criterion::is } else { Criterion::or };
+        let criteria = [Criterion::is(indexes[0], &values[0]), second(indexes[1], &values[1])];
+        let matches = db.matching(number, criteria)?;
+        let mut found = pull(db, when, matches)?;
+        found.sort();
+        let meets = |row: &&&Row| {
+            let met = is_met(row);
+            if is_all { met == [true, true] } else { met != [false, false] }
+        };
+        let wanted = rows.iter().filter(meets).copied();
+        let is_right = wanted.eq(&found);
+        assert!(is_right, "{keys:?} in indexes {indexes:?} of {number}, all: {is_all}: {found:?}");
     }
     Ok(())
 }

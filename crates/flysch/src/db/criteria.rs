@@ -1,0 +1,322 @@
+//! Several criteria at once: rows that meet conditions on several indexes of a table.
+//!
+//! An index gives the pointers of a key in ascending order. So the next pointers of the rarest key
+//! make a batch, the entries of the other keys are swept over its stretch, and only cells that are
+//! left in the batch are read. A row costs each criterion a few bits of index, and a read only if
+//! it meets all of them.
+//!
+//! 1. Entries tell candidates, and the row decides, as everywhere: each criterion is tested on it.
+//! 2. Rows come in the order of their pointers, each once, even if runs are merged meanwhile.
+//! 3. Where anything was written since the last row, the next batch begins behind that row's cell.
+
+use flysch_nand::Nand;
+
+use super::find::{Carried, Sought, check_types};
+use super::index::Wanted;
+use super::reader::Reader;
+use super::scan::Place;
+use super::view::Since;
+use super::{Db, DbError};
+use crate::media::CELL_SIZE;
+use crate::row::{Digest, HashKey, RowView, Value, ValueError, key};
+use crate::store::{Batch, Marks, Sight, Sweep};
+
+/// A condition: the columns of an index have these values.
+#[derive(Clone, Copy, Debug)]
+pub struct Criterion<'a> {
+    index: u8,
+    key: &'a [Value<'a>],
+    is_other: bool,
+}
+
+impl<'a> Criterion<'a> {
+    /// The columns of this index have these values.
+    pub const fn is(index: u8, key: &'a [Value<'a>]) -> Self {
+        Self { index, key, is_other: false }
+    }
+
+    /// Or these: a row has to meet this criterion or the one before it.
+    pub const fn or(index: u8, key: &'a [Value<'a>]) -> Self {
+        Self { is_other: true, ..Self::is(index, key) }
+    }
+}
+
+/// A criterion, as a row is tested.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Test {
+    index: u8,
+    digest: Digest,
+    /// Whether a row that meets the test before it need not meet this one.
+    is_other: bool,
+}
+
+impl Test {
+    fn is_met(&self, view: &RowView<'_, '_>, hash: &HashKey) -> bool {
+        let index = view.table.indexes.get(usize::from(self.index));
+        index.is_some_and(|index| view.digest(index, hash) == Ok(self.digest))
+    }
+}
+
+/// Tests of which a row has to meet one each.
+fn groups(tests: &[Test]) -> impl Iterator<Item = &[Test]> {
+    tests.chunk_by(|_, next| next.is_other)
+}
+
+/// Whether a row meets a test of each group.
+pub(super) fn meets(view: &RowView<'_, '_>, tests: &[Test], hash: &HashKey) -> bool {
+    groups(tests).all(|group| group.iter().any(|test| test.is_met(view, hash)))
+}
+
+/// How the pointers of a criterion are found.
+#[derive(Debug, Default)]
+struct Source {
+    /// The entries of a key that may have many rows; None where the index is unique: a lookup finds
+    /// its row.
+    sweep: Option<Sweep>,
+    /// The pointer that the lookup found, once it is done.
+    found: Option<u32>,
+    is_done: bool,
+}
+
+/// A cursor over the rows of a table that meet some criteria.
+#[derive(Debug)]
+pub struct Matches<const COUNT: usize> {
+    stand: Stand,
+    tests: [Test; COUNT],
+    sources: [Source; COUNT],
+}
+
+/// Where a cursor over some criteria stands.
+#[derive(Debug)]
+struct Stand {
+    table: u8,
+    /// Cells that may have rows, and the place of the next one among them.
+    batch: Batch,
+    next: u8,
+    /// The pointer at which the next batch begins; None where there is none.
+    rest: Option<u32>,
+    /// The cell that is being searched, and how many of its rows were passed.
+    at: Option<u32>,
+    passed: u32,
+    /// The cell that was searched last.
+    last: Option<u32>,
+    /// The group that makes batches.
+    driver: u8,
+    since: Since,
+    /// The state of the store for which all of this is valid.
+    generation: Option<(u32, u32)>,
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// A cursor over the rows of a table that meet all of these criteria, or one of those that are
+    /// joined by [`Criterion::or`]. Ranges and other conditions belong into
+    /// [`crate::query::Cursor::filter`]. Cost: none.
+    pub fn matching<const COUNT: usize>(
+        &self,
+        table: u8,
+        criteria: [Criterion<'_>; COUNT],
+    ) -> Result<Matches<COUNT>, DbError> {
+        const { assert!(COUNT > 0, "a scan gives all rows") };
+        let mut tests = [Test::default(); COUNT];
+        let mut sources = [(); COUNT].map(|()| Source::default());
+        for ((test, source), criterion) in tests.iter_mut().zip(&mut sources).zip(&criteria) {
+            *test = self.test(table, criterion)?;
+            if !self.index(table, test.index)?.is_unique {
+                let wanted = Wanted { table, index: test.index, digest: test.digest };
+                let (number, code) = self.code(wanted)?;
+                source.sweep = Some(Sweep::new(number, code));
+            }
+        }
+        Ok(Matches { stand: Stand::new(table, self.since()), tests, sources })
+    }
+
+    fn test(&self, table: u8, criterion: &Criterion<'_>) -> Result<Test, DbError> {
+        let (declared, indexed) = (self.table(table)?, self.index(table, criterion.index)?);
+        let (needed, given) = (indexed.columns.len(), criterion.key.len());
+        if needed != given {
+            return Err(DbError::Value(ValueError::Count { needed, given }));
+        }
+        check_types(declared, indexed, criterion.key)?;
+        let digest = key::digest(declared, indexed, &self.key, criterion.key);
+        Ok(Test { index: criterion.index, digest, is_other: criterion.is_other })
+    }
+}
+
+impl<const COUNT: usize> Matches<COUNT> {
+    /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
+    /// moved rows since the cursor was made. Cost: one read of each row, and one read of the index
+    /// for some 64 entries of the rarest criterion and some hundreds of the others; a lookup by the
+    /// primary key as well where rows of the table were ever replaced or moved. The first row takes
+    /// some reads for each criterion, and so does the next one after anything was written.
+    #[inline(never)]
+    pub fn next<'o, 'ram, 's, N: Nand>(
+        &mut self,
+        reader: &mut impl Reader<'ram, 's, N>,
+        out: &'o mut [u8],
+    ) -> Result<Option<RowView<'o, 's>>, DbError> {
+        let db = reader.reading()?;
+        db.check_past(self.stand.table)?;
+        if db.has_moved(self.stand.since) {
+            return Err(DbError::Stale);
+        }
+        let found = self.stand.next(db, &self.tests, &mut self.sources)?;
+        let Some((pointer, place)) = found else { return Ok(None) };
+        let Place { len, base } = db.copy_at(pointer, place, out)?;
+        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+    }
+}
+
+impl Stand {
+    const fn new(table: u8, since: Since) -> Self {
+        Self {
+            table,
+            batch: Batch::EMPTY,
+            next: 0,
+            rest: Some(0),
+            at: None,
+            passed: 0,
+            last: None,
+            driver: 0,
+            since,
+            generation: None,
+        }
+    }
+
+    /// The pointer of the next row's cell, and the row's place in that cell.
+    #[inline(never)]
+    fn next<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        tests: &[Test],
+        sources: &mut [Source],
+    ) -> Result<Option<(u32, u32)>, DbError> {
+        debug_assert!(tests.len() == sources.len(), "each test has a source");
+        self.go_on(db, tests, sources)?;
+        loop {
+            let pointer = match self.at {
+                Some(pointer) => pointer,
+                None => match self.next_cell(db, tests, sources)? {
+                    Some(pointer) => pointer,
+                    None => return Ok(None),
+                },
+            };
+            debug_assert!(self.last.is_none_or(|last| pointer >= last), "pointers ascend");
+            (self.at, self.last) = (Some(pointer), Some(pointer));
+            let (index, carried) = (tests[0].index, Carried::Each(tests));
+            let sought = Sought { table: self.table, index, carried, is_doubtful: true };
+            if db.may_see(pointer)
+                && let Some(place) = db.live_row(pointer, sought, &mut self.passed)?
+            {
+                return Ok(Some((pointer, place)));
+            }
+            (self.at, self.passed) = (None, 0);
+        }
+    }
+
+    /// Begin anew behind the last cell, unless the store is as it was. The group whose batch
+    /// reaches farthest has the fewest entries there: it makes the batches.
+    fn go_on<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        tests: &[Test],
+        sources: &mut [Source],
+    ) -> Result<(), DbError> {
+        let generation = Some(db.store.generation());
+        if self.generation == generation {
+            return Ok(());
+        }
+        self.generation = generation;
+        for source in &mut *sources {
+            source.is_done = false;
+        }
+        let from = self.last.map_or(Some(0), |last| last.checked_add(1));
+        (self.batch, self.next, self.rest, self.driver) = (Batch::EMPTY, 0, from, 0);
+        let (mut farthest, mut at) = (0, 0);
+        for (number, group) in (0..).zip(groups(tests)) {
+            let mut batch = Batch::EMPTY;
+            for place in at..at + group.len() {
+                let key = (self.table, &tests[place]);
+                sources[place].show(db, key, from.unwrap_or(u32::MAX), &mut batch)?;
+            }
+            if batch.limit() > farthest {
+                (farthest, self.driver) = (batch.limit(), number);
+            }
+            at += group.len();
+        }
+        Ok(())
+    }
+
+    /// The next cell that may have a row which meets all tests; None behind the last one.
+    fn next_cell<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        tests: &[Test],
+        sources: &mut [Source],
+    ) -> Result<Option<u32>, DbError> {
+        loop {
+            if let Some(&pointer) = self.batch.as_slice().get(usize::from(self.next)) {
+                self.next += 1;
+                return Ok(Some(pointer));
+            }
+            let Some(from) = self.rest else { return Ok(None) };
+            self.fill(db, tests, sources, from)?;
+        }
+    }
+
+    /// Make the next batch, and leave in it what the other groups name too.
+    #[inline(never)]
+    fn fill<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        tests: &[Test],
+        sources: &mut [Source],
+        from: u32,
+    ) -> Result<(), DbError> {
+        (self.batch, self.next) = (Batch::EMPTY, 0);
+        let places = |number: u8| {
+            let mut firsts = groups(tests).scan(0, |at, group| {
+                *at += group.len();
+                Some(*at - group.len()..*at)
+            });
+            firsts.nth(usize::from(number)).unwrap_or(0..0)
+        };
+        for place in places(self.driver) {
+            sources[place].show(db, (self.table, &tests[place]), from, &mut self.batch)?;
+        }
+        let last = self.batch.as_slice().last().filter(|_| self.batch.is_full());
+        self.rest = last.and_then(|last| last.checked_add(1));
+        for number in (0..groups(tests).count() as u8).filter(|it| *it != self.driver) {
+            let mut marks = Marks::new(&self.batch);
+            for place in places(number) {
+                sources[place].show(db, (self.table, &tests[place]), from, &mut marks)?;
+            }
+            let marked = marks.bits();
+            self.batch.keep(marked);
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    /// Show the pointers from `from` on that may lead to rows which meet the test.
+    fn show<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        (table, test): (u8, &Test),
+        from: u32,
+        sight: &mut dyn Sight,
+    ) -> Result<(), DbError> {
+        if let Some(sweep) = &mut self.sweep {
+            let lent = (&mut db.media, &mut db.scratch[..CELL_SIZE]);
+            return Ok(sweep.go(&db.store, lent, from, sight)?);
+        }
+        if !self.is_done {
+            let found = db.seek(Wanted { table, index: test.index, digest: test.digest })?;
+            (self.found, self.is_done) = (found.row().map(|seat| seat.pointer), true);
+        }
+        if let Some(pointer) = self.found.filter(|it| (from..=sight.limit()).contains(it)) {
+            sight.see(pointer);
+        }
+        Ok(())
+    }
+}
