@@ -8,7 +8,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::list_len;
+use crate::log::{CHANGES_AHEAD, list_len};
 use crate::media::SPANS_REFUSED;
 use crate::record::ROW_SPACES;
 
@@ -66,6 +66,13 @@ impl<N: Nand> Db<'_, '_, N> {
         let is_free = self.media.free_count() > self.kept_back(claim);
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
         if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
+    }
+
+    /// Refuse a row where the transaction has taken so many blocks that the record of its commit may
+    /// have no place for those which the commit itself takes.
+    pub(super) fn check_changes(&self) -> Result<(), DbError> {
+        let has_room = self.media.changes.room() >= CHANGES_AHEAD;
+        if has_room || self.row_count() == 0 { Ok(()) } else { Err(DbError::TransactionTooLong) }
     }
 
     /// Number of free blocks below which compaction is due.

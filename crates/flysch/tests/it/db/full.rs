@@ -57,7 +57,7 @@ fn fill_by(
 
 /// Count the notes by a scan.
 fn count(db: &mut Db<'_, 'static, &mut Image>) -> i64 {
-    let (mut out, mut count) = ([0; 512], 0);
+    let (mut out, mut count) = ([0; 1024], 0);
     let mut scan = db.scan(1, Direction::Forward).unwrap();
     while scan.next(db, &mut out).unwrap().is_some() {
         count += 1;
@@ -78,6 +78,33 @@ fn lazy_commits_fill_a_device_no_sooner() {
     });
     println!("durable commits fill it with {} rows, lazy ones with {}", taken[0], taken[1]);
     assert!(taken[1] >= taken[0], "{taken:?}");
+}
+
+/// A record names the blocks that were taken since its log block began, and has room for so many. A
+/// transaction that would take more is told so while half of the device is free, and what it did
+/// until then can be committed.
+#[test]
+fn a_transaction_that_takes_too_many_blocks_can_be_committed() {
+    let (mut image, mut ram) = (Image::blank(512, 256), vec![0; 20_000]);
+    let text = [7; 900];
+    let mut there = 0;
+    for _ in 0..3 {
+        let mut db = if there == 0 {
+            Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap()
+        } else {
+            Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap()
+        };
+        assert_eq!(count(&mut db), there, "what was committed");
+        let mut tx = db.begin().unwrap();
+        let refused = (there..).find_map(|id| {
+            let row = [Value::Integer(id), Value::Blob(&text)];
+            tx.insert(1, &row).err().map(|error| (id, error))
+        });
+        let Some((id, DbError::TransactionTooLong)) = refused else { panic!("{refused:?}") };
+        tx.commit(Durability::Durable).unwrap();
+        there = id;
+        assert!(db.stats().free_blocks > 128, "{:?}", db.stats());
+    }
 }
 
 /// A full device deletes, and then takes as many rows as before, again and again.
