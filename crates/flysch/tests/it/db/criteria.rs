@@ -165,7 +165,7 @@ fn rows_that_meet_criteria_are_those_of_the_map() {
         Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).map(drop).unwrap();
         for _ in 0..3 {
             let mut db = Db::open(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
-            for _ in 0..500 {
+            for _ in 0..250 {
                 change(&mut db, &mut lamps, &mut prng, count);
             }
             for _ in 0..10 {
