@@ -9,7 +9,7 @@ use super::level::Levelling;
 use super::ram::Ram;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Log, Made, NvLog, STATE_MAX, pages_needed};
+use crate::log::{self, Buffers, Doubt, Log, Made, NvLog, STATE_MAX, pages_needed};
 use crate::media::{
     CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
 };
@@ -266,14 +266,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Find the last record, and take its state over. Says whether the database had been closed.
+    #[inline(never)]
     fn find_state(&mut self, options: Options) -> Result<bool, DbError> {
         let tail = self.records.tail.memory();
         let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
         let made = options.made(self.schema);
-        let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut())?;
-        let (is_clean, preface) = (found.doubt.is_clean, found.preface);
-        self.log = found.log;
-        self.doubt = Some(found.doubt);
+        let doubt = self.doubt.insert(Doubt::NONE);
+        let places = (&mut self.log, &mut *doubt);
+        let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut(), places)?;
+        let (is_clean, preface) = (doubt.is_clean, found.preface);
         let state = self.scratch[..found.state_len].split_at_checked(self.records.state_size());
         let is_loaded = state.is_some_and(|(rows, indexes)| {
             self.records.load(rows, &self.media) && self.store.load_state(indexes).is_ok()
@@ -298,6 +299,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Leave out the pages behind each head whose program a cut may have interrupted. Returns their
     /// number. Cost: some seven reads for each head whose block has pages left.
+    #[inline(never)]
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);
         let numbers = media.numbers();

@@ -237,13 +237,15 @@ impl Front {
         if is_sane { Ok(front) } else { Err(StreamError::Broken) }
     }
 
-    /// Read the front, and pass over the description. The reader then stands at the body.
+    /// Pass over the front, which was read before, and the description. The reader then stands at
+    /// the body.
     pub(super) fn pass<N: Nand>(
+        &self,
         reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
     ) -> Result<(), StreamError> {
-        let front = Self::read(reader, media)?;
-        reader.skip(media, usize::from(front.described.unwrap_or(0)))
+        let behind = self.described.map_or(0, |described| LEN_SIZE + usize::from(described));
+        reader.skip(media, FRONT_SIZE + behind)
     }
 
     /// What differs between a schema and that of the database. The reader stands at the

@@ -18,12 +18,10 @@ use crate::media::{Kind, Media, Sight};
 use crate::row::Schema;
 
 #[derive(Debug)]
-pub(crate) struct Found<'s> {
-    pub(crate) log: Log<'s>,
+pub(crate) struct Found {
     pub(crate) preface: Preface,
     /// Bytes of the state of the rows and the index store.
     pub(crate) state_len: usize,
-    pub(crate) doubt: Doubt,
 }
 
 /// What a mount found and cannot be sure of, until the first write makes it certain.
@@ -32,6 +30,11 @@ pub(crate) struct Doubt {
     /// Whether the last session ended with a close, so that nothing was being programmed.
     pub(crate) is_clean: bool,
     pub(super) sights: Sights,
+}
+
+impl Doubt {
+    /// Nothing was looked at yet.
+    pub(crate) const NONE: Self = Self { is_clean: false, sights: Sights::NONE };
 }
 
 /// How a database is made: what must be the same whenever it is opened.
@@ -53,21 +56,23 @@ pub(crate) struct Buffers<'a> {
 /// The `NvRam` that takes commits, if there is one.
 pub(crate) type Nvram<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
-/// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.
+/// Find the database, and put what is found to `log` and `doubt`. Nothing is programmed or erased.
+/// Cost: some 40 reads, see `docs/design.md`.
 #[inline(never)]
 pub(crate) fn find<'s, N: Nand>(
     media: &mut Media<'_, N>,
     made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     mut nvram: Nvram<'_, '_>,
-) -> Result<Found<'s>, MountError> {
+    (log, doubt): (&mut Log<'s>, &mut Doubt),
+) -> Result<Found, MountError> {
     media.draw_anew();
-    let mut sights = Sights::look(media, frame)?;
+    doubt.sights.look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
-        match find_among(media, &mut sights, made, buffers, &mut nvram) {
+        match find_among(media, made, buffers, &mut nvram, (&mut *log, &mut *doubt)) {
             Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
-                if !sights.forget(u32::from(block)) {
+                if !doubt.sights.forget(u32::from(block)) {
                     return Err(MountError::Broken);
                 }
             }
@@ -82,11 +87,12 @@ pub(crate) fn find<'s, N: Nand>(
 #[inline(never)]
 fn find_among<'s, N: Nand>(
     media: &mut Media<'_, N>,
-    sights: &mut Sights,
     made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     nvram: &mut Nvram<'_, '_>,
-) -> Result<Found<'s>, Halt> {
+    (log, doubt): (&mut Log<'s>, &mut Doubt),
+) -> Result<Found, Halt> {
+    let sights = &mut doubt.sights;
     let (newest, front) = newest_of(media, sights, frame)?;
     check(media, (&newest, &front), made, frame)?;
     media.salt = front.salt;
@@ -95,7 +101,7 @@ fn find_among<'s, N: Nand>(
         return Err(MountError::Broken.into());
     }
     let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
-    let log = Log {
+    *log = Log {
         cells: front.cells,
         moves,
         root: newest,
@@ -117,7 +123,7 @@ fn find_among<'s, N: Nand>(
         if let Some(record) = found.read_list(&list, state)? {
             // A root without a state was written in the midst of its log.
             found.log.moves.is_certain = found.front.has_state;
-            return found.done(record, nvram.as_deref_mut(), state, *sights);
+            return found.done(record, nvram.as_deref_mut(), state, doubt);
         }
         // The list was named, but the power went before its first block was begun.
         if list.ordinal != found.log.list.ordinal {
@@ -127,10 +133,11 @@ fn find_among<'s, N: Nand>(
     let list = found.front.list;
     (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
     let record = found.read_root(state)?;
-    found.done(record, nvram.as_deref_mut(), state, *sights)
+    found.done(record, nvram.as_deref_mut(), state, doubt)
 }
 
 /// The newest root, wherever it lies.
+#[inline(never)]
 fn newest_of<N: Nand>(
     media: &mut Media<'_, N>,
     sights: &mut Sights,
@@ -172,6 +179,7 @@ fn newest_good<N: Nand>(
 }
 
 /// Refuse a database that was made otherwise than the caller says. Cost: none where it was not.
+#[inline(never)]
 fn check<N: Nand>(
     media: &mut Media<'_, N>,
     (root, front): (&Seen, &Front),
@@ -193,6 +201,7 @@ fn check<N: Nand>(
 }
 
 /// The lists that may be in use, the newest first, and the root's next page for a name.
+#[inline(never)]
 fn find_lists<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
@@ -222,36 +231,38 @@ fn find_lists<N: Nand>(
 
 /// The state of a search.
 struct Finding<'a, 'ram, 's, N> {
-    log: Log<'s>,
+    log: &'a mut Log<'s>,
     front: Front,
     media: &'a mut Media<'ram, N>,
     frame: &'a mut [u8],
     tail: &'a mut [u8],
 }
 
-impl<'s, N: Nand> Finding<'_, '_, 's, N> {
+impl<N: Nand> Finding<'_, '_, '_, N> {
+    #[inline(never)]
     fn done(
-        mut self,
+        &mut self,
         record: (Preface, usize),
         nvram: Nvram<'_, '_>,
         state: &mut [u8],
-        sights: Sights,
-    ) -> Result<Found<'s>, Halt> {
+        doubt: &mut Doubt,
+    ) -> Result<Found, Halt> {
         let (preface, state_len) = match nvram {
             Some(nvram) => nvram.replay(self.media, record, (self.tail, state))?,
             None if record.0.flags & HAS_NVRAM != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
         let goes_on = self.log.has_next() || self.log.next.is_named;
-        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&sights)?;
+        let is_clean =
+            preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&doubt.sights)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
         }
         self.log.check(self.media);
         debug_assert!(self.log.logged() == 0, "the first record of a session has the whole tail");
-        let doubt = Doubt { is_clean, sights };
-        Ok(Found { log: self.log, preface, state_len, doubt })
+        doubt.is_clean = is_clean;
+        Ok(Found { preface, state_len })
     }
 
     /// Whether every root block that is not bad shows a confirmed root. One that does not may hold
@@ -326,9 +337,9 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
     }
 
     fn place(&self, page: u32, number: u32) -> Place {
-        let Log { list, at, .. } = self.log;
-        let block = u32::from(list.blocks[usize::from(at)]);
-        let name = name_of(list.ordinal + u32::from(at));
+        let Log { list, at, .. } = &*self.log;
+        let block = u32::from(list.blocks[usize::from(*at)]);
+        let name = name_of(list.ordinal + u32::from(*at));
         Place { block, page, name, kind: Kind::Record, number }
     }
 
@@ -408,8 +419,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         let mut len = 1;
         loop {
             let (page, number) = chain[len - 1];
-            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
-            if Preface::read(&mut reader, self.media)?.base == 0 {
+            if self.base_of(page, number)? == 0 {
                 break;
             }
             if len == CHAIN_MAX {
@@ -423,16 +433,45 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         self.read_table()?;
         let mut reached = 0;
         for &(page, number) in chain[1..len].iter().rev() {
-            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
-            let preface = Preface::read(&mut reader, self.media)?;
-            reached = read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
+            reached = self.read_part(self.place(page, number), reached, None)?.1;
         }
-        let mut reader = Reader::open(self.place(last.0, last.1), self.frame, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
-        read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
-        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
+        let record = self.read_part(self.place(last.0, last.1), reached, Some(state))?;
         self.log.number = last.1 + 1;
-        Ok((preface, state_len))
+        Ok(record)
+    }
+
+    /// Where in the tail the part begins that a record holds.
+    #[inline(never)]
+    fn base_of(&mut self, page: u32, number: u32) -> Result<usize, StreamError> {
+        let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
+        Ok(Preface::read(&mut reader, self.media)?.base)
+    }
+
+    /// Read the part of the tail in a record that follows one whose tail ended at `reached`, and
+    /// with a buffer for it the state. Returns the bytes of the state; without a buffer where the
+    /// tail ends.
+    #[inline(never)]
+    fn read_part(
+        &mut self,
+        place: Place,
+        reached: usize,
+        state: Option<&mut [u8]>,
+    ) -> Result<(Preface, usize), StreamError> {
+        let mut reader = Reader::open(place, self.frame, self.media)?;
+        let source: &mut dyn Source<N> = &mut reader;
+        if place.kind == Kind::Root {
+            self.front.pass(source, self.media)?;
+        }
+        let preface = Preface::read(source, self.media)?;
+        if preface.base != 0 && preface.base != reached {
+            return Err(StreamError::Broken);
+        }
+        preface.read_tail(source, self.media, self.tail)?;
+        let read = match state {
+            Some(state) => body::read_flash(source, self.media, state)?.len(),
+            None => preface.base + preface.len,
+        };
+        Ok((preface, read))
     }
 
     /// Load the block table from the checkpoint with which the block begins, or from the root.
@@ -461,7 +500,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
         let source: &mut dyn Source<N> = &mut reader;
-        Front::pass(source, self.media)?;
+        self.front.pass(source, self.media)?;
         let preface = Preface::read(source, self.media)?;
         source.skip(self.media, preface.len)?;
         Ok(body::read_table(source, self.media, 0)?)
@@ -471,26 +510,6 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
     fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);
-        let mut reader = Reader::open(place, self.frame, self.media)?;
-        Front::pass(&mut reader, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
-        read_tail(&preface, &mut reader, self.media, self.tail, 0)?;
-        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
-        Ok((preface, state_len))
+        Ok(self.read_part(place, 0, Some(state))?)
     }
-}
-
-/// Read the part of the tail in a record that follows one whose tail ended at `reached`.
-fn read_tail<N: Nand>(
-    preface: &Preface,
-    reader: &mut dyn Source<N>,
-    media: &mut Media<'_, N>,
-    tail: &mut [u8],
-    reached: usize,
-) -> Result<usize, StreamError> {
-    if preface.base != 0 && preface.base != reached {
-        return Err(StreamError::Broken);
-    }
-    preface.read_tail(reader, media, tail)?;
-    Ok(preface.base + preface.len)
 }
