@@ -393,17 +393,23 @@ impl<'ram> Records<'ram> {
         self.begun = self.came();
         self.marks = Marks::new();
         let numbers = media.numbers();
-        let spans = media.spans.clone();
         let has_summary = |span: &Span| {
             let first = self.stream(span.space).first;
             let behind = numbers.distance(first, media.head(span.space));
             let number = numbers.next_block(span.from) + numbers.page_count() - 1;
             let last = Page { space: span.space, number: number % numbers.page_count() };
-            numbers.distance(first, last.number) < behind && spans.find(last, numbers).is_none()
+            let is_void = media.spans.find(last, numbers).is_some();
+            numbers.distance(first, last.number) < behind && !is_void
         };
-        let mut kept = spans.clone();
-        kept.retain(|span| !has_summary(span));
-        media.spans = kept;
+        // All of them are asked before one of them goes.
+        let spans = (0..).zip(media.spans.as_slice());
+        let mut goes =
+            spans.fold(0_u32, |goes, (at, span)| goes | u32::from(has_summary(span)) << at);
+        media.spans.retain(|_| {
+            let stays = goes & 1 == 0;
+            goes >>= 1;
+            stays
+        });
     }
 
     /// Take the open transaction back. `moves` get new pages of the tail's parts, where pages had

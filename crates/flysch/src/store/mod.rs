@@ -51,6 +51,7 @@ pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
 pub use probe::Probe;
+pub(crate) use probe::SoleProbe;
 pub use range::{Held, Range};
 pub use solo::Solo;
 

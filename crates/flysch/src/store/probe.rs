@@ -32,6 +32,14 @@ const EXHAUSTED: u16 = u16::MAX;
 /// A lookup of one code.
 #[derive(Clone, Debug)]
 pub struct Probe {
+    sole: SoleProbe,
+    /// Where a code has many rows, they are looked for in another way.
+    many: Option<Range<[Held; HELD_MAX]>>,
+}
+
+/// A lookup of one code in an index with one row for each key.
+#[derive(Clone, Debug)]
+pub(crate) struct SoleProbe {
     index: u8,
     code: u64,
     /// The counts of changes in the store for which the rest is valid; None before the first call.
@@ -43,7 +51,6 @@ pub struct Probe {
     passed: u16,
     backs: [u32; BACKS_MAX],
     back_count: u8,
-    many: Option<Range<[Held; HELD_MAX]>>,
 }
 
 /// A source of entries.
@@ -69,14 +76,7 @@ impl Probe {
         assert!(index < config.index_count, "the store has the index");
         let is_many = config.indexes[usize::from(index)].rows == Rows::Many;
         Self {
-            index,
-            code,
-            generation: None,
-            source: 0,
-            unit: None,
-            passed: 0,
-            backs: [0; BACKS_MAX],
-            back_count: 0,
+            sole: SoleProbe::new(index, code),
             many: is_many.then(|| Range::new(index, code, code)),
         }
     }
@@ -92,9 +92,36 @@ impl Probe {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
-        if let Some(range) = &mut self.many {
-            return range.next(store, media, cell);
+        match &mut self.many {
+            Some(range) => range.next(store, media, cell),
+            None => self.sole.next(store, media, cell),
         }
+    }
+}
+
+impl SoleProbe {
+    /// A probe for the row of a code.
+    pub(crate) const fn new(index: u8, code: u64) -> Self {
+        Self {
+            index,
+            code,
+            generation: None,
+            source: 0,
+            unit: None,
+            passed: 0,
+            backs: [0; BACKS_MAX],
+            back_count: 0,
+        }
+    }
+
+    /// The next entry; None behind the last. Cost: as [`Probe::next`].
+    #[inline(never)]
+    pub(crate) fn next<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        media: &mut Media<'_, N>,
+        cell: &mut [u8],
+    ) -> Result<Option<Entry>, StoreError> {
         let generation = Some(store.generation());
         if self.generation != generation {
             (self.source, self.unit, self.passed, self.back_count) = (0, None, 0, 0);
