@@ -166,7 +166,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let made = options.made(self.schema);
         let Recording { body, log, media, frame, .. } = self.recording();
         debug_assert!(body.commit == 1 && body.time == 0, "nothing was committed yet");
-        *log = log::format(media, salt, made, &body, frame)?;
+        log::format(media, salt, made, &body, (log, frame))?;
         self.begin_nvram_anew();
         Ok(())
     }

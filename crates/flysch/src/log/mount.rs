@@ -92,66 +92,73 @@ fn find_among<'s, N: Nand>(
     nvram: &mut Nvram<'_, '_>,
     (log, doubt): (&mut Log<'s>, &mut Doubt),
 ) -> Result<Found, Halt> {
-    let sights = &mut doubt.sights;
-    let (newest, front) = newest_of(media, sights, frame)?;
-    check(media, (&newest, &front), made, frame)?;
-    media.salt = front.salt;
-    let moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
-    if lost::has_newer_name(media, (&front, sights), &newest, frame)? {
-        return Err(MountError::Broken.into());
-    }
-    let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
-    *log = Log {
-        cells: front.cells,
-        moves,
-        root: newest,
-        epoch: sights.seen.iter().flatten().map(|s| s.epoch).max().unwrap_or(newest.epoch),
-        root_page,
-        list: front.list,
-        live: front.list,
-        page: u32::from(front.ahead),
-        ahead: front.ahead,
-        record_pages: 1,
-        number: newest.epoch,
-        salt: front.salt,
-        identity: front.identity,
-        schema: made.schema,
-        ..Log::NONE
-    };
-    let mut found = Finding { log, front, media, frame, tail };
-    for list in lists.into_iter().flatten() {
-        if let Some(record) = found.read_list(&list, state)? {
+    let (mut front, mut lists) = (Front::NONE, [None; 2]);
+    begin(media, &mut doubt.sights, made, frame, (&mut *log, &mut front, &mut lists))?;
+    let mut found = Finding { log, front: &front, media, frame, tail };
+    for list in lists.iter().flatten() {
+        if let Some(record) = found.read_list(list, state)? {
             // A root without a state was written in the midst of its log.
             found.log.moves.is_certain = found.front.has_state;
             return found.done(record, nvram.as_deref_mut(), state, doubt);
         }
         // The list was named, but the power went before its first block was begun.
         if list.ordinal != found.log.list.ordinal {
-            (found.log.next.list, found.log.next.is_named) = (Some(list), true);
+            found.log.next.list = Some(*list);
+            found.log.next.is_named = true;
         }
     }
-    let list = found.front.list;
-    (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
+    found.log.go_to(&front.list, 0);
+    found.log.next = Next::NONE;
     let record = found.read_root(state)?;
     found.done(record, nvram.as_deref_mut(), state, doubt)
 }
 
-/// The newest root, wherever it lies.
+/// Find the newest root and what it says of the log, and the lists that may be in use, the newest
+/// first.
+#[inline(never)]
+fn begin<'s, N: Nand>(
+    media: &mut Media<'_, N>,
+    sights: &mut Sights,
+    made: Made<'s>,
+    frame: &mut [u8],
+    (log, front, lists): (&mut Log<'s>, &mut Front, &mut [Option<List>; 2]),
+) -> Result<(), Halt> {
+    let newest = newest_of(media, sights, front, frame)?;
+    check(media, (&newest, front), made, frame)?;
+    media.salt = front.salt;
+    *log = Log::NONE;
+    log.moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
+    if lost::has_newer_name(media, (front, sights), &newest, frame)? {
+        return Err(MountError::Broken.into());
+    }
+    log.root_page = find_lists(media, &newest, (front, lists), frame)?;
+    let epochs = sights.seen.iter().flatten().map(|seen| seen.epoch);
+    (log.root, log.number) = (newest, newest.epoch);
+    log.epoch = epochs.max().unwrap_or(newest.epoch);
+    log.go_to(&front.list, 0);
+    log.cells = front.cells;
+    (log.page, log.ahead, log.record_pages) = (u32::from(front.ahead), front.ahead, 1);
+    (log.salt, log.identity, log.schema) = (front.salt, front.identity, made.schema);
+    Ok(())
+}
+
+/// The newest root, wherever it lies, and its front.
 #[inline(never)]
 fn newest_of<N: Nand>(
     media: &mut Media<'_, N>,
     sights: &mut Sights,
+    front: &mut Front,
     frame: &mut [u8],
-) -> Result<(Seen, Front), Halt> {
+) -> Result<Seen, Halt> {
     loop {
         let newest = match newest_good(media, &sights.seen) {
             Err(MountError::Missing) if sights.look_further(media, frame)? => continue,
             newest => newest?,
         };
         let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
-        let front = Front::read(&mut reader, media)?;
-        if !sights.looks_again(media, (&newest, &front), frame)? {
-            return Ok((newest, front));
+        *front = Front::read(&mut reader, media)?;
+        if !sights.looks_again(media, (&newest, front), frame)? {
+            return Ok(newest);
         }
     }
 }
@@ -200,14 +207,14 @@ fn check<N: Nand>(
     Err(MountError::Schema(front.compare(made.schema, &mut reader, media)?).into())
 }
 
-/// The lists that may be in use, the newest first, and the root's next page for a name.
+/// Find the lists that may be in use, the newest first; returns the root's next page for a name.
 #[inline(never)]
 fn find_lists<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
-    front: &Front,
+    (front, lists): (&Front, &mut [Option<List>; 2]),
     frame: &mut [u8],
-) -> Result<([Option<List>; 2], u32), MountError> {
+) -> Result<u32, MountError> {
     let first = root.pages + 1;
     let (mut low, mut high) = (first, media.geometry().pages_per_block);
     while low < high {
@@ -222,17 +229,19 @@ fn find_lists<N: Nand>(
     let mut page = low;
     while page > first && page + 2 > low {
         page -= 1;
-        if let Named::Lists(lists) = root::read_name(media, root, page, frame)? {
-            return Ok((lists.map(Some), low));
+        if let Named::Lists(named) = root::read_name(media, root, page, frame)? {
+            *lists = named.map(Some);
+            return Ok(low);
         }
     }
-    Ok(([Some(front.list), None], low))
+    *lists = [Some(front.list), None];
+    Ok(low)
 }
 
 /// The state of a search.
 struct Finding<'a, 'ram, 's, N> {
     log: &'a mut Log<'s>,
-    front: Front,
+    front: &'a Front,
     media: &'a mut Media<'ram, N>,
     frame: &'a mut [u8],
     tail: &'a mut [u8],
@@ -286,7 +295,7 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
     ) -> Result<Option<(Preface, usize)>, Halt> {
         let mut below = list.len;
         while let Some(at) = self.last_block(list, below)? {
-            (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
+            self.log.go_to(list, at);
             match self.read_block(state) {
                 // The power went while the block's first record was programmed: the last one is in
                 // the block before.
@@ -297,8 +306,7 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
                 }
                 record => return record.map(Some),
             }
-            let front = self.front.list;
-            (self.log.list, self.log.live, self.log.at) = (front, front, 0);
+            self.log.go_to(&self.front.list, 0);
         }
         Ok(None)
     }
@@ -321,6 +329,7 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn is_whole(&mut self, block: u32, page: u32, life: u32, number: u32) -> Result<bool, Halt> {
         let place = Place { block, page, name: name_of(life), kind: Kind::Record, number };
         let opened = Reader::open(place, self.frame, self.media);
@@ -368,6 +377,7 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
 
     /// The last whole record that ends before page `end`, by its first page and its number; None
     /// where there is none.
+    #[inline(never)]
     fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
         debug_assert!(end <= self.media.geometry().pages_per_block, "what is sought is there");
         let mut page = end;
@@ -475,8 +485,19 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
     }
 
     /// Load the block table from the checkpoint with which the block begins, or from the root.
+    #[inline(never)]
     fn read_table(&mut self) -> Result<(), Halt> {
         let first = self.place(self.first(), 0);
+        if self.read_own_table(first)? {
+            return Ok(());
+        }
+        self.log.root_has_base = true;
+        self.read_root_table()
+    }
+
+    /// Load the block table from the checkpoint at `first`; false where that is no checkpoint.
+    #[inline(never)]
+    fn read_own_table(&mut self, first: Place) -> Result<bool, Halt> {
         let sight = self.media.look(first.block, first.page, first.name, self.frame)?;
         let Sight::Page(header) = sight else { return Err(Halt::Gone(first.into())) };
         let place = self.place(first.page, header.commit);
@@ -484,15 +505,16 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
         let source: &mut dyn Source<N> = &mut reader;
         let preface = Preface::read(source, self.media)?;
         if preface.flags & CHECKPOINT == 0 {
-            self.log.root_has_base = true;
-            return self.read_root_table();
+            return Ok(false);
         }
         source.skip(self.media, preface.len)?;
         let ahead = blocks_ahead(self.media, self.log.ahead);
         body::read_table(source, self.media, ahead)?;
-        Ok(table::read(self.media, place, self.frame)?)
+        table::read(self.media, place, self.frame)?;
+        Ok(true)
     }
 
+    #[inline(never)]
     fn read_root_table(&mut self) -> Result<(), Halt> {
         if !self.front.has_state {
             return Err(MountError::Broken.into());

@@ -114,6 +114,7 @@ pub(crate) const ROW_SPACES: [Space; 4] = [Space::Hot, Space::Cold, Space::RingA
 
 impl<'ram> Records<'ram> {
     /// A database without rows. `memory` has the size of a page's payload.
+    #[inline(never)]
     pub(crate) fn new(memory: &'ram mut [u8], schema: &Schema<'_>) -> Self {
         let stream = Stream {
             block: Summary::EMPTY,
@@ -172,6 +173,7 @@ impl<'ram> Records<'ram> {
     }
 
     /// Take over the state from a record; false where it is not valid.
+    #[inline(never)]
     pub(crate) fn load<N: Nand>(&mut self, bytes: &[u8], media: &Media<'_, N>) -> bool {
         debug_assert_eq!(bytes.len(), self.state_size(), "the state has its bytes");
         let (changed, mut rest) = bytes.split_at(2);

@@ -128,6 +128,7 @@ impl<'ram> Store<'ram> {
     ///
     /// # Panics
     /// Where it has not.
+    #[inline(never)]
     pub fn new(config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
@@ -144,9 +145,9 @@ impl<'ram> Store<'ram> {
             runs: Runs::new(table, &config),
             fence: Fence::new(fence),
             job: None,
-            put_off: PutOff::new(),
+            put_off: PutOff::NONE,
             taken_up_at: 0,
-            inputs: Inputs::new(),
+            inputs: Inputs::NONE,
             distinct: [256; INDEX_MAX],
             run_changes: 0,
             puts: 0,

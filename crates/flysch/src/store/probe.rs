@@ -33,8 +33,9 @@ const EXHAUSTED: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Probe {
     sole: SoleProbe,
-    /// Where a code has many rows, they are looked for in another way.
-    many: Option<Range<[Held; HELD_MAX]>>,
+    /// Whether a code has many rows, which are looked for in another way.
+    is_many: bool,
+    many: Range<[Held; HELD_MAX]>,
 }
 
 /// A lookup of one code in an index with one row for each key.
@@ -75,10 +76,7 @@ impl Probe {
     pub fn new(config: &StoreConfig, index: u8, code: u64) -> Self {
         assert!(index < config.index_count, "the store has the index");
         let is_many = config.indexes[usize::from(index)].rows == Rows::Many;
-        Self {
-            sole: SoleProbe::new(index, code),
-            many: is_many.then(|| Range::new(index, code, code)),
-        }
+        Self { sole: SoleProbe::new(index, code), is_many, many: Range::new(index, code, code) }
     }
 
     /// The next entry; None behind the last. In a unique index the newest comes first, in others
@@ -92,9 +90,10 @@ impl Probe {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
-        match &mut self.many {
-            Some(range) => range.next(store, media, cell),
-            None => self.sole.next(store, media, cell),
+        if self.is_many {
+            self.many.next(store, media, cell)
+        } else {
+            self.sole.next(store, media, cell)
         }
     }
 }
@@ -176,7 +175,7 @@ impl SoleProbe {
         }
         let run = &store.runs.run(slot);
         let first = match self.unit {
-            None => store.first_unit(slot, (self.index, self.code), reading)?,
+            None => store.first_unit((slot, run), (self.index, self.code), reading)?,
             known => known,
         };
         let Some(first) = first else { return Ok(None) };
@@ -268,11 +267,11 @@ impl Store<'_> {
     /// none where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
     pub(crate) fn first_unit<N: Nand>(
         &self,
-        slot: usize,
+        (slot, run): (usize, &Run),
         (index, code): (u8, u64),
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<u32>, StoreError> {
-        let (run, shape) = (&self.runs.run(slot), self.shapes[usize::from(index)]);
+        let shape = self.shapes[usize::from(index)];
         if !self.may_hold(slot, run, index, code) {
             return Ok(None);
         }
