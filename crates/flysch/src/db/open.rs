@@ -154,7 +154,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        let parts = Self::prepare(&nand, schema, options, ram)?;
+        let mut made = Ok(Self::blank(nand, nvram, (schema, options), parts));
         end_with(&mut made, |db| db.format(options));
         made
     }
@@ -177,12 +178,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
         (schema, options): (&'s Schema<'s>, Options),
-        ram: &'ram mut [u8],
-    ) -> Result<Self, DbError> {
-        let Parts { table, tail, frame, scratch, config, carved } =
-            Self::prepare(&nand, schema, options, ram)?;
+        Parts { table, tail, frame, scratch, config, carved }: Parts<'ram>,
+    ) -> Self {
         let partition = options.partition_of(&nand);
-        Ok(Self {
+        Self {
             media: Media::new(nand, partition, table, schema.ring_count()),
             log: Log::NONE,
             doubt: None,
@@ -213,7 +212,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             held: None,
             scratch,
             report: OpenReport::default(),
-        })
+        }
     }
 
     /// Open the database that is on the chip. Nothing is programmed or erased before the first
@@ -243,7 +242,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        let parts = Self::prepare(&nand, schema, options, ram)?;
+        let mut made = Ok(Self::blank(nand, nvram, (schema, options), parts));
         end_with(&mut made, |db| db.find_all(options));
         made
     }

@@ -92,24 +92,11 @@ fn find_among<'s, N: Nand>(
     nvram: &mut Nvram<'_, '_>,
     (log, doubt): (&mut Log<'s>, &mut Doubt),
 ) -> Result<Found, Halt> {
-    let (mut front, mut lists) = (Front::NONE, [None; 2]);
+    let mut front = Front::NONE;
+    let mut lists = [None; 2];
     begin(media, &mut doubt.sights, made, frame, (&mut *log, &mut front, &mut lists))?;
     let mut found = Finding { log, front: &front, media, frame, tail };
-    for list in lists.iter().flatten() {
-        if let Some(record) = found.read_list(list, state)? {
-            // A root without a state was written in the midst of its log.
-            found.log.moves.is_certain = found.front.has_state;
-            return found.done(record, nvram.as_deref_mut(), state, doubt);
-        }
-        // The list was named, but the power went before its first block was begun.
-        if list.ordinal != found.log.list.ordinal {
-            found.log.next.list = Some(*list);
-            found.log.next.is_named = true;
-        }
-    }
-    found.log.go_to(&front.list, 0);
-    found.log.next = Next::NONE;
-    let record = found.read_root(state)?;
+    let record = found.read_last(&lists, state)?;
     found.done(record, nvram.as_deref_mut(), state, doubt)
 }
 
@@ -155,17 +142,30 @@ fn newest_of<N: Nand>(
             Err(MountError::Missing) if sights.look_further(media, frame)? => continue,
             newest => newest?,
         };
-        let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
-        *front = Front::read(&mut reader, media)?;
+        read_front(media, &newest, front, frame)?;
         if !sights.looks_again(media, (&newest, front), frame)? {
             return Ok(newest);
         }
     }
 }
 
+/// Read the front of a root.
+#[inline(never)]
+fn read_front<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    front: &mut Front,
+    frame: &mut [u8],
+) -> Result<(), StreamError> {
+    let mut reader = Reader::open(root::place(root.block, root.epoch), frame, media)?;
+    *front = Front::read(&mut reader, media)?;
+    Ok(())
+}
+
 /// The newest root on a block that is not marked bad. A block is marked where a root could not be
 /// written to it. What that failed program left may read as whole one time and not the next, so no
 /// root there is believed.
+#[inline(never)]
 fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
@@ -284,6 +284,30 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
             }
         }
         Ok(true)
+    }
+
+    /// Read the last record of the newest list that has one, or else the root.
+    #[inline(never)]
+    fn read_last(
+        &mut self,
+        lists: &[Option<List>; 2],
+        state: &mut [u8],
+    ) -> Result<(Preface, usize), Halt> {
+        for list in lists.iter().flatten() {
+            if let Some(record) = self.read_list(list, state)? {
+                // A root without a state was written in the midst of its log.
+                self.log.moves.is_certain = self.front.has_state;
+                return Ok(record);
+            }
+            // The list was named, but the power went before its first block was begun.
+            if list.ordinal != self.log.list.ordinal {
+                self.log.next.list = Some(*list);
+                self.log.next.is_named = true;
+            }
+        }
+        self.log.go_to(&self.front.list, 0);
+        self.log.next = Next::NONE;
+        self.read_root(state)
     }
 
     /// Read the last record of a list; None where the list has none.
@@ -529,6 +553,7 @@ impl<N: Nand> Finding<'_, '_, '_, N> {
     }
 
     /// Read everything from the root, where nothing was logged since the mount that wrote it.
+    #[inline(never)]
     fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);

@@ -105,6 +105,7 @@ impl Sights {
 
     /// If a root that is newer than the newest one seen may lie on other blocks, look at these and
     /// return true.
+    #[inline(never)]
     pub(super) fn looks_again<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,

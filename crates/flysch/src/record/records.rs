@@ -335,14 +335,14 @@ impl<'ram> Records<'ram> {
         (frame, moves): (&mut [u8], &mut [Option<Move>; PARTS]),
     ) -> Result<(), MediaError> {
         self.set_came(mark.came);
-        let mut kept = mark.lens;
+        let mut kept = mark.lens.map(usize::from);
         for (kept, _) in kept.iter_mut().zip(mark.first).filter(|(_, first)| first.is_some()) {
             *kept = 0;
         }
         self.tail.retain(kept);
         for (part, first) in mark.first.into_iter().enumerate() {
             let Some(first) = first else { continue };
-            let len = mark.lens[part];
+            let len = usize::from(mark.lens[part]);
             let spilled = self.spilled[part].filter(|(page, _)| *page == first);
             let committed = spilled.map_or(0, |(_, committed)| committed).min(len);
             moves[part] = Some(self.restore(media, (part, first), (len, committed), frame)?);
