@@ -189,8 +189,8 @@ impl<N: Nand> Media<'_, N> {
     }
 
     /// Free the logical blocks that `is_live` refuses or a void span covers, and in which no head
-    /// lies. What `is_live` says must already be on flash. The next record names the freed blocks of rows; a block for
-    /// which it has no place stays.
+    /// lies. What `is_live` says must already be on flash. The next record names the freed blocks
+    /// of rows; a block for which it has no place stays.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
             let Use::Data(space, number) = self.table.at(block) else { continue };
