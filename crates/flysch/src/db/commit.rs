@@ -273,21 +273,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn let_go(&mut self) {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
         debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");
-        let numbers = self.media.numbers();
-        let spans = self.media.spans.clone();
-        // A block of rows that lies wholly in a void span holds nothing.
-        let is_void = |space, block: u32| {
-            let first = block * numbers.pages_per_block;
-            let last = first + numbers.pages_per_block - 1;
-            spans.as_slice().iter().any(|span| {
-                let holds = |number| span.holds(crate::media::Page { space, number }, numbers);
-                holds(first) && holds(last)
-            })
-        };
         let store = &self.store;
-        self.media.let_go(|space, block| {
-            let is_rows = space.holds_rows();
-            is_rows && !is_void(space, block) || !is_rows && store.is_live(space, block)
-        });
+        self.media.let_go(|space, block| space.holds_rows() || store.is_live(space, block));
     }
 }

@@ -146,7 +146,7 @@ impl Group {
     /// Look at all rows of the code, and keep those that come next.
     #[inline(never)]
     fn pass<N: Nand>(&mut self, db: &mut Db<'_, '_, N>, bounds: &Bounds) -> Result<(), DbError> {
-        let mut pass = Pass { rows: [None; ROOM], has_more: false };
+        let mut pass = Pass::NONE;
         let mut all = All::new(db.kept(bounds.table, bounds.index)?.number, self.code);
         while let Some(some) = all.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
             for &pointer in some.as_slice() {
@@ -166,6 +166,7 @@ impl Group {
     }
 
     /// Offer the rows of a cell.
+    #[inline(never)]
     fn look_in<N: Nand>(
         &self,
         db: &mut Db<'_, '_, N>,
@@ -176,8 +177,8 @@ impl Group {
         let mut passed = 0;
         while db.next_row(pointer, bounds.sought(self.code), &mut passed)?.is_some() {
             let rank = db.rank_at(bounds, (pointer, passed - 1))?;
-            if self.after.is_none_or(|after| bounds.comes_before(&after, &rank)) {
-                pass.offer(rank, bounds);
+            if self.after.as_ref().is_none_or(|after| bounds.comes_before(after, &rank)) {
+                pass.offer(&rank, bounds);
             }
         }
         Ok(())
@@ -185,16 +186,20 @@ impl Group {
 }
 
 impl Pass {
+    /// No row was seen yet.
+    const NONE: Self = Self { rows: [None; ROOM], has_more: false };
+
     /// Keep a row if it comes before one of those that are kept, or if there is room.
-    fn offer(&mut self, rank: Rank, bounds: &Bounds) {
-        let before = |kept: &&Rank| bounds.comes_before(kept, &rank);
+    #[inline(never)]
+    fn offer(&mut self, rank: &Rank, bounds: &Bounds) {
+        let before = |kept: &&Rank| bounds.comes_before(kept, rank);
         let at = self.rows.iter().flatten().take_while(before).count();
-        if self.rows.get(at) == Some(&Some(rank)) {
+        if self.rows.get(at).is_some_and(|kept| kept.as_ref() == Some(rank)) {
             return;
         }
         self.has_more |= self.rows[ROOM - 1].is_some();
         if let Some(last) = self.rows[at..].last_mut() {
-            *last = Some(rank);
+            *last = Some(*rank);
             self.rows[at..].rotate_right(1);
         }
         debug_assert!(self.rows.is_sorted_by_key(Option::is_none), "they stand together");

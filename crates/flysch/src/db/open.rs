@@ -9,7 +9,7 @@ use super::level::Levelling;
 use super::ram::Ram;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Log, Made, NvLog, STATE_MAX, pages_needed};
+use crate::log::{self, Buffers, Doubt, Log, Made, NvLog, STATE_MAX, pages_needed};
 use crate::media::{
     CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
 };
@@ -154,7 +154,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        let parts = Self::prepare(&nand, schema, options, ram)?;
+        let mut made = Ok(Self::blank(nand, nvram, (schema, options), parts));
         end_with(&mut made, |db| db.format(options));
         made
     }
@@ -166,7 +167,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let made = options.made(self.schema);
         let Recording { body, log, media, frame, .. } = self.recording();
         debug_assert!(body.commit == 1 && body.time == 0, "nothing was committed yet");
-        *log = log::format(media, salt, made, &body, frame)?;
+        log::format(media, salt, made, &body, (log, frame))?;
         self.begin_nvram_anew();
         Ok(())
     }
@@ -177,12 +178,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
         (schema, options): (&'s Schema<'s>, Options),
-        ram: &'ram mut [u8],
-    ) -> Result<Self, DbError> {
-        let Parts { table, tail, frame, scratch, config, carved } =
-            Self::prepare(&nand, schema, options, ram)?;
+        Parts { table, tail, frame, scratch, config, carved }: Parts<'ram>,
+    ) -> Self {
         let partition = options.partition_of(&nand);
-        Ok(Self {
+        Self {
             media: Media::new(nand, partition, table, schema.ring_count()),
             log: Log::NONE,
             doubt: None,
@@ -213,7 +212,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             held: None,
             scratch,
             report: OpenReport::default(),
-        })
+        }
     }
 
     /// Open the database that is on the chip. Nothing is programmed or erased before the first
@@ -243,7 +242,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         options: Options,
         ram: &'ram mut [u8],
     ) -> Result<Self, DbError> {
-        let mut made = Self::blank(nand, nvram, (schema, options), ram);
+        let parts = Self::prepare(&nand, schema, options, ram)?;
+        let mut made = Ok(Self::blank(nand, nvram, (schema, options), parts));
         end_with(&mut made, |db| db.find_all(options));
         made
     }
@@ -266,14 +266,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Find the last record, and take its state over. Says whether the database had been closed.
+    #[inline(never)]
     fn find_state(&mut self, options: Options) -> Result<bool, DbError> {
         let tail = self.records.tail.memory();
         let buffers = Buffers { tail, frame: self.frame, state: self.scratch };
         let made = options.made(self.schema);
-        let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut())?;
-        let (is_clean, preface) = (found.doubt.is_clean, found.preface);
-        self.log = found.log;
-        self.doubt = Some(found.doubt);
+        let doubt = self.doubt.insert(Doubt::NONE);
+        let places = (&mut self.log, &mut *doubt);
+        let found = log::find(&mut self.media, made, buffers, self.nvram.as_mut(), places)?;
+        let (is_clean, preface) = (doubt.is_clean, found.preface);
         let state = self.scratch[..found.state_len].split_at_checked(self.records.state_size());
         let is_loaded = state.is_some_and(|(rows, indexes)| {
             self.records.load(rows, &self.media) && self.store.load_state(indexes).is_ok()
@@ -298,6 +299,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Leave out the pages behind each head whose program a cut may have interrupted. Returns their
     /// number. Cost: some seven reads for each head whose block has pages left.
+    #[inline(never)]
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);
         let numbers = media.numbers();

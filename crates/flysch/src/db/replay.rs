@@ -17,6 +17,7 @@ use crate::store::INDEX_MAX;
 impl<N: Nand> Db<'_, '_, N> {
     /// Put the entries of the rows that no run has into the memory table again: those of the pages
     /// from the flush marks up to `heads`, then those of the tail. Cost: one read for each page.
+    #[inline(never)]
     pub(super) fn replay(&mut self, heads: [u32; ROW_SPACES.len()]) -> Result<(), DbError> {
         debug_assert!(self.store.held() == 0, "entries are put into an empty table");
         let pages = ROW_SPACES.into_iter().zip(heads);

@@ -48,7 +48,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Make a savepoint in the open transaction.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
         debug_assert!(self.under_way.is_some(), "a savepoint is one of a transaction");
-        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space));
+        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space) as u16);
         let first = [None; PART_SPACES.len()];
         let (rows, came) = (self.row_count(), self.records.came());
         let mark = Mark { lens, first, rows, came };
@@ -85,7 +85,8 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(is_set, "there was room for it before");
         debug_assert!(self.records.marks.len() == number + 1, "later savepoints are gone");
         let tail = &self.records.tail;
-        debug_assert!(PART_SPACES.map(|it| tail.len_of(it)) == mark.lens, "the tail is as it was");
+        let lens = PART_SPACES.map(|it| tail.len_of(it) as u16);
+        debug_assert!(lens == mark.lens, "the tail is as it was");
         PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))?;
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: false, ..tx });
         Ok(())

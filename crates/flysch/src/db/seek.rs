@@ -15,7 +15,7 @@ use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page, Space};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
-use crate::store::{Entry, Probe};
+use crate::store::{Entry, Probe, SoleProbe};
 
 /// Where a row was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,14 +109,27 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
 
-    /// The newest row of a key in a unique index. Cost: a lookup.
-    pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
+    /// A probe of a unique index for the entries of a key. Cost: none.
+    fn sole_probe(&self, wanted: Wanted) -> Result<SoleProbe, DbError> {
         let index = || self.index(wanted.table, wanted.index);
         debug_assert!(index().is_ok_and(|index| index.is_unique), "a key has one current row");
-        let mut probe = self.probe(wanted)?;
+        let (number, code) = self.code(wanted)?;
+        Ok(SoleProbe::new(number, code))
+    }
+
+    /// The next entry of a probe of a unique index. Cost: as [`Probe::next`].
+    #[inline(never)]
+    fn next_sole(&mut self, probe: &mut SoleProbe) -> Result<Option<Entry>, DbError> {
+        Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
+    }
+
+    /// The newest row of a key in a unique index. Cost: a lookup.
+    #[inline(never)]
+    pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
+        let mut probe = self.sole_probe(wanted)?;
         let mut sought = Sought::default();
         let mut is_deep = false;
-        while let Some(entry) = self.next_entry(&mut probe)? {
+        while let Some(entry) = self.next_sole(&mut probe)? {
             if !self.may_see(entry.pointer) {
                 continue;
             }
@@ -135,6 +148,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Whether a row is the newest of its key. `pointer` names its cell, of which it must be the
     /// last row of that key. Cost: a lookup in the index, and a read of a row where it is not.
+    #[inline(never)]
     pub(super) fn is_newest(
         &mut self,
         table: u8,
@@ -143,9 +157,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     ) -> Result<bool, DbError> {
         debug_assert!(self.is_keyed(table), "a row is replaced by its key");
         let wanted = Wanted { table, index: 0, digest };
-        let mut probe = self.probe(wanted)?;
+        let mut probe = self.sole_probe(wanted)?;
         let mut is_deep = false;
-        while let Some(entry) = self.next_entry(&mut probe)? {
+        while let Some(entry) = self.next_sole(&mut probe)? {
             if entry.pointer == pointer {
                 return Ok(true);
             }
@@ -163,6 +177,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// Whether compaction must keep a tombstone, the last row of its key in its cell. It must where
     /// the tombstone is the newest of its key, and an entry leads to a row of the key in another
     /// block: that row would come back. Cost: as a lookup of an absent key.
+    #[inline(never)]
     pub(super) fn ends_rows(
         &mut self,
         table: u8,
@@ -171,9 +186,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     ) -> Result<bool, DbError> {
         debug_assert!(self.is_keyed(table), "a tombstone has a key");
         let wanted = Wanted { table, index: 0, digest };
-        let mut probe = self.probe(wanted)?;
+        let mut probe = self.sole_probe(wanted)?;
         let (mut has_passed, mut is_deep) = (false, false);
-        while let Some(entry) = self.next_entry(&mut probe)? {
+        while let Some(entry) = self.next_sole(&mut probe)? {
             has_passed |= entry.pointer == pointer;
             let goes_too = has_passed && self.are_of_one_block(entry.pointer, pointer);
             if !goes_too && self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {

@@ -15,8 +15,7 @@ use flysch_nand::Nand;
 
 use super::stream::{Sink, Source, StreamError};
 use crate::media::{
-    CHANGE_SIZE, CHANGES_MAX, Changes, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Space,
-    Span, Spans,
+    CHANGE_SIZE, CHANGES_MAX, ENTRY_SIZE, Media, MediaError, SPAN_SIZE, SPANS_MAX, Space, Span,
 };
 
 /// Flag: the record holds the block table.
@@ -216,7 +215,7 @@ pub(crate) fn read_flash<'s, N: Nand>(
         }
         media.heads[at] = head;
     }
-    media.spans = Spans::new();
+    media.spans.clear();
     let spans = reader.number::<1>(media)? as usize;
     if spans > SPANS_MAX {
         return Err(StreamError::Broken);
@@ -238,7 +237,7 @@ fn read_changes<N: Nand>(
     reader: &mut dyn Source<N>,
     media: &mut Media<'_, N>,
 ) -> Result<(), StreamError> {
-    media.changes = Changes::new();
+    media.changes.clear();
     for _ in 0..reader.number::<1>(media)? {
         let mut bytes = [0; CHANGE_SIZE];
         reader.take(media, &mut bytes)?;

@@ -15,7 +15,6 @@ use flysch_nand::Nand;
 use super::anchor::{ANCHORS, Anchor, has_anchors};
 use super::body::NUMBER_MAX;
 use super::front::{CELLS_MAX, Cells, Front};
-use super::moves::Moves;
 use super::root::{self, CANDIDATES, Seen};
 use super::settle::write_root;
 use super::stream::{Reader, StreamError};
@@ -39,7 +38,8 @@ const _: () = assert!(CELLS as usize * 2 <= CELLS_MAX, "a root names the blocks 
 /// How many epochs must be left. A root with fewer left is no real one.
 const EPOCHS_AHEAD: u32 = 1 << 20;
 
-/// Choose the root blocks, and write a root into each. Cost: some twenty reads to see what was
+/// Choose the root blocks, and write a root into each: `log` becomes that of an empty database.
+/// Cost: some twenty reads to see what was
 /// there; an erase for each candidate, one more for each root block, a checkpoint's pages and a
 /// confirm page.
 #[inline(never)]
@@ -48,8 +48,8 @@ pub(crate) fn format<'s, N: Nand>(
     salt: u32,
     made: Made<'s>,
     body: &Body<'_>,
-    frame: &mut [u8],
-) -> Result<Log<'s>, MediaError> {
+    (log, frame): (&mut Log<'s>, &mut [u8]),
+) -> Result<(), MediaError> {
     let earlier = find_earlier(media, frame)?;
     let kept = earlier.as_ref().map(|earlier| earlier.root.block);
     let kept_anchor = earlier.as_ref().and_then(|earlier| earlier.anchor);
@@ -62,23 +62,15 @@ pub(crate) fn format<'s, N: Nand>(
     media.salt = earlier.as_ref().map_or(salt, |earlier| earlier.salt.wrapping_add(2)) | 1;
     let root = Seen { block: u32::from(cells.blocks[0]), epoch: 0, pages: 0, is_confirmed: false };
     let list = choose_list(media, 0, Wear::Least)?;
-    let mut log = Log {
-        cells,
-        moves: Moves { anchors, ..Moves::NONE },
-        root,
-        epoch: earlier.map_or(0, |earlier| earlier.root.epoch),
-        list,
-        live: list,
-        page: u32::from(pages_ahead(media)),
-        ahead: pages_ahead(media),
-        record_pages: 1,
-        salt: media.salt,
-        identity: made.identity,
-        schema: made.schema,
-        ..Log::NONE
-    };
+    *log = Log::NONE;
+    (log.cells, log.moves.anchors, log.root) = (cells, anchors, root);
+    log.epoch = earlier.map_or(0, |earlier| earlier.root.epoch);
+    log.go_to(&list, 0);
+    (log.ahead, log.record_pages) = (pages_ahead(media), 1);
+    log.page = u32::from(log.ahead);
+    (log.salt, log.identity, log.schema) = (media.salt, made.identity, made.schema);
     for &block in cells.as_slice().iter().rev() {
-        if !write_root(&mut log, media, body, u32::from(block), frame)? {
+        if !write_root(log, media, body, u32::from(block), frame)? {
             return Err(MediaError::Full);
         }
     }
@@ -88,7 +80,7 @@ pub(crate) fn format<'s, N: Nand>(
     log.begin_block(media)?;
     log.check(media);
     debug_assert!(media.salt & 1 == 1, "the salt of a database differs from that of roots' seals");
-    Ok(log)
+    Ok(())
 }
 
 /// Erase and free a block of the database that was here before, if it was kept until now.

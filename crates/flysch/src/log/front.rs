@@ -132,6 +132,21 @@ pub(super) const LEN_SIZE: usize = 2;
 pub(super) const FRONT_SIZE: usize = 6 + 4 + 4 + 4 + 4 + 1 + 2 * CELLS_MAX + List::SIZE + 1;
 
 impl Front {
+    /// A front that is to be read.
+    pub(super) const NONE: Self = Self {
+        salt: 0,
+        identity: 0,
+        first: 0,
+        count: 0,
+        cells: Cells::NONE,
+        leaving: Cells::NONE,
+        is_anchored: false,
+        list: List::NONE,
+        has_state: false,
+        ahead: 0,
+        described: None,
+    };
+
     fn emit(&self) -> [u8; FRONT_SIZE] {
         let mut bytes = [0; FRONT_SIZE];
         debug_assert!(self.cells.len >= 2, "one root is there while another is written");
@@ -237,13 +252,15 @@ impl Front {
         if is_sane { Ok(front) } else { Err(StreamError::Broken) }
     }
 
-    /// Read the front, and pass over the description. The reader then stands at the body.
+    /// Pass over the front, which was read before, and the description. The reader then stands at
+    /// the body.
     pub(super) fn pass<N: Nand>(
+        &self,
         reader: &mut dyn Source<N>,
         media: &mut Media<'_, N>,
     ) -> Result<(), StreamError> {
-        let front = Self::read(reader, media)?;
-        reader.skip(media, usize::from(front.described.unwrap_or(0)))
+        let behind = self.described.map_or(0, |described| LEN_SIZE + usize::from(described));
+        reader.skip(media, FRONT_SIZE + behind)
     }
 
     /// What differs between a schema and that of the database. The reader stands at the

@@ -21,6 +21,7 @@ use crate::media::{Kind, Media, MediaError, Sight, Wear};
 /// Whether a root block without a visible root has a name page of a later epoch than the newest
 /// visible root. Cost: one read for each block without a root, some ten where its first page is
 /// neither blank nor whole.
+#[inline(never)]
 pub(super) fn has_newer_name<N: Nand>(
     media: &mut Media<'_, N>,
     (front, sights): (&Front, &Sights),

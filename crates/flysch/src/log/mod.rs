@@ -163,6 +163,13 @@ impl Log<'_> {
         schema: &Schema { tables: &[] },
     };
 
+    /// Have the log lie in the block at a place of a list.
+    fn go_to(&mut self, list: &List, at: u8) {
+        self.list = *list;
+        self.live = *list;
+        self.at = at;
+    }
+
     /// The part of the tail that the next record need not repeat, as earlier records hold it: its
     /// length.
     pub(crate) const fn logged(&self) -> usize {

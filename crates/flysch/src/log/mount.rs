@@ -18,12 +18,10 @@ use crate::media::{Kind, Media, Sight};
 use crate::row::Schema;
 
 #[derive(Debug)]
-pub(crate) struct Found<'s> {
-    pub(crate) log: Log<'s>,
+pub(crate) struct Found {
     pub(crate) preface: Preface,
     /// Bytes of the state of the rows and the index store.
     pub(crate) state_len: usize,
-    pub(crate) doubt: Doubt,
 }
 
 /// What a mount found and cannot be sure of, until the first write makes it certain.
@@ -32,6 +30,11 @@ pub(crate) struct Doubt {
     /// Whether the last session ended with a close, so that nothing was being programmed.
     pub(crate) is_clean: bool,
     pub(super) sights: Sights,
+}
+
+impl Doubt {
+    /// Nothing was looked at yet.
+    pub(crate) const NONE: Self = Self { is_clean: false, sights: Sights::NONE };
 }
 
 /// How a database is made: what must be the same whenever it is opened.
@@ -53,21 +56,23 @@ pub(crate) struct Buffers<'a> {
 /// The `NvRam` that takes commits, if there is one.
 pub(crate) type Nvram<'a, 'ram> = Option<&'a mut NvLog<'ram>>;
 
-/// Find the database. Nothing is programmed or erased. Cost: some 40 reads, see `docs/design.md`.
+/// Find the database, and put what is found to `log` and `doubt`. Nothing is programmed or erased.
+/// Cost: some 40 reads, see `docs/design.md`.
 #[inline(never)]
 pub(crate) fn find<'s, N: Nand>(
     media: &mut Media<'_, N>,
     made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     mut nvram: Nvram<'_, '_>,
-) -> Result<Found<'s>, MountError> {
+    (log, doubt): (&mut Log<'s>, &mut Doubt),
+) -> Result<Found, MountError> {
     media.draw_anew();
-    let mut sights = Sights::look(media, frame)?;
+    doubt.sights.look(media, frame)?;
     loop {
         let buffers = Buffers { tail: &mut *tail, frame: &mut *frame, state: &mut *state };
-        match find_among(media, &mut sights, made, buffers, &mut nvram) {
+        match find_among(media, made, buffers, &mut nvram, (&mut *log, &mut *doubt)) {
             Err(Halt::Gone(Gone { block, kind: Kind::Root, .. })) => {
-                if !sights.forget(u32::from(block)) {
+                if !doubt.sights.forget(u32::from(block)) {
                     return Err(MountError::Broken);
                 }
             }
@@ -82,76 +87,85 @@ pub(crate) fn find<'s, N: Nand>(
 #[inline(never)]
 fn find_among<'s, N: Nand>(
     media: &mut Media<'_, N>,
-    sights: &mut Sights,
     made: Made<'s>,
     Buffers { tail, frame, state }: Buffers<'_>,
     nvram: &mut Nvram<'_, '_>,
-) -> Result<Found<'s>, Halt> {
-    let (newest, front) = newest_of(media, sights, frame)?;
-    check(media, (&newest, &front), made, frame)?;
-    media.salt = front.salt;
-    let moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
-    if lost::has_newer_name(media, (&front, sights), &newest, frame)? {
-        return Err(MountError::Broken.into());
-    }
-    let (lists, root_page) = find_lists(media, &newest, &front, frame)?;
-    let log = Log {
-        cells: front.cells,
-        moves,
-        root: newest,
-        epoch: sights.seen.iter().flatten().map(|s| s.epoch).max().unwrap_or(newest.epoch),
-        root_page,
-        list: front.list,
-        live: front.list,
-        page: u32::from(front.ahead),
-        ahead: front.ahead,
-        record_pages: 1,
-        number: newest.epoch,
-        salt: front.salt,
-        identity: front.identity,
-        schema: made.schema,
-        ..Log::NONE
-    };
-    let mut found = Finding { log, front, media, frame, tail };
-    for list in lists.into_iter().flatten() {
-        if let Some(record) = found.read_list(&list, state)? {
-            // A root without a state was written in the midst of its log.
-            found.log.moves.is_certain = found.front.has_state;
-            return found.done(record, nvram.as_deref_mut(), state, *sights);
-        }
-        // The list was named, but the power went before its first block was begun.
-        if list.ordinal != found.log.list.ordinal {
-            (found.log.next.list, found.log.next.is_named) = (Some(list), true);
-        }
-    }
-    let list = found.front.list;
-    (found.log.list, found.log.live, found.log.next) = (list, list, Next::NONE);
-    let record = found.read_root(state)?;
-    found.done(record, nvram.as_deref_mut(), state, *sights)
+    (log, doubt): (&mut Log<'s>, &mut Doubt),
+) -> Result<Found, Halt> {
+    let mut front = Front::NONE;
+    let mut lists = [None; 2];
+    begin(media, &mut doubt.sights, made, frame, (&mut *log, &mut front, &mut lists))?;
+    let mut found = Finding { log, front: &front, media, frame, tail };
+    let record = found.read_last(&lists, state)?;
+    found.done(record, nvram.as_deref_mut(), state, doubt)
 }
 
-/// The newest root, wherever it lies.
+/// Find the newest root and what it says of the log, and the lists that may be in use, the newest
+/// first.
+#[inline(never)]
+fn begin<'s, N: Nand>(
+    media: &mut Media<'_, N>,
+    sights: &mut Sights,
+    made: Made<'s>,
+    frame: &mut [u8],
+    (log, front, lists): (&mut Log<'s>, &mut Front, &mut [Option<List>; 2]),
+) -> Result<(), Halt> {
+    let newest = newest_of(media, sights, front, frame)?;
+    check(media, (&newest, front), made, frame)?;
+    media.salt = front.salt;
+    *log = Log::NONE;
+    log.moves = Moves::of(media, &sights.anchors, (&newest, &front.cells, front.leaving), frame)?;
+    if lost::has_newer_name(media, (front, sights), &newest, frame)? {
+        return Err(MountError::Broken.into());
+    }
+    log.root_page = find_lists(media, &newest, (front, lists), frame)?;
+    let epochs = sights.seen.iter().flatten().map(|seen| seen.epoch);
+    (log.root, log.number) = (newest, newest.epoch);
+    log.epoch = epochs.max().unwrap_or(newest.epoch);
+    log.go_to(&front.list, 0);
+    log.cells = front.cells;
+    (log.page, log.ahead, log.record_pages) = (u32::from(front.ahead), front.ahead, 1);
+    (log.salt, log.identity, log.schema) = (front.salt, front.identity, made.schema);
+    Ok(())
+}
+
+/// The newest root, wherever it lies, and its front.
+#[inline(never)]
 fn newest_of<N: Nand>(
     media: &mut Media<'_, N>,
     sights: &mut Sights,
+    front: &mut Front,
     frame: &mut [u8],
-) -> Result<(Seen, Front), Halt> {
+) -> Result<Seen, Halt> {
     loop {
         let newest = match newest_good(media, &sights.seen) {
             Err(MountError::Missing) if sights.look_further(media, frame)? => continue,
             newest => newest?,
         };
-        let mut reader = Reader::open(root::place(newest.block, newest.epoch), frame, media)?;
-        let front = Front::read(&mut reader, media)?;
-        if !sights.looks_again(media, (&newest, &front), frame)? {
-            return Ok((newest, front));
+        read_front(media, &newest, front, frame)?;
+        if !sights.looks_again(media, (&newest, front), frame)? {
+            return Ok(newest);
         }
     }
+}
+
+/// Read the front of a root.
+#[inline(never)]
+fn read_front<N: Nand>(
+    media: &mut Media<'_, N>,
+    root: &Seen,
+    front: &mut Front,
+    frame: &mut [u8],
+) -> Result<(), StreamError> {
+    let mut reader = Reader::open(root::place(root.block, root.epoch), frame, media)?;
+    *front = Front::read(&mut reader, media)?;
+    Ok(())
 }
 
 /// The newest root on a block that is not marked bad. A block is marked where a root could not be
 /// written to it. What that failed program left may read as whole one time and not the next, so no
 /// root there is believed.
+#[inline(never)]
 fn newest_good<N: Nand>(
     media: &mut Media<'_, N>,
     seen: &[Option<Seen>],
@@ -172,6 +186,7 @@ fn newest_good<N: Nand>(
 }
 
 /// Refuse a database that was made otherwise than the caller says. Cost: none where it was not.
+#[inline(never)]
 fn check<N: Nand>(
     media: &mut Media<'_, N>,
     (root, front): (&Seen, &Front),
@@ -192,13 +207,14 @@ fn check<N: Nand>(
     Err(MountError::Schema(front.compare(made.schema, &mut reader, media)?).into())
 }
 
-/// The lists that may be in use, the newest first, and the root's next page for a name.
+/// Find the lists that may be in use, the newest first; returns the root's next page for a name.
+#[inline(never)]
 fn find_lists<N: Nand>(
     media: &mut Media<'_, N>,
     root: &Seen,
-    front: &Front,
+    (front, lists): (&Front, &mut [Option<List>; 2]),
     frame: &mut [u8],
-) -> Result<([Option<List>; 2], u32), MountError> {
+) -> Result<u32, MountError> {
     let first = root.pages + 1;
     let (mut low, mut high) = (first, media.geometry().pages_per_block);
     while low < high {
@@ -213,45 +229,49 @@ fn find_lists<N: Nand>(
     let mut page = low;
     while page > first && page + 2 > low {
         page -= 1;
-        if let Named::Lists(lists) = root::read_name(media, root, page, frame)? {
-            return Ok((lists.map(Some), low));
+        if let Named::Lists(named) = root::read_name(media, root, page, frame)? {
+            *lists = named.map(Some);
+            return Ok(low);
         }
     }
-    Ok(([Some(front.list), None], low))
+    *lists = [Some(front.list), None];
+    Ok(low)
 }
 
 /// The state of a search.
 struct Finding<'a, 'ram, 's, N> {
-    log: Log<'s>,
-    front: Front,
+    log: &'a mut Log<'s>,
+    front: &'a Front,
     media: &'a mut Media<'ram, N>,
     frame: &'a mut [u8],
     tail: &'a mut [u8],
 }
 
-impl<'s, N: Nand> Finding<'_, '_, 's, N> {
+impl<N: Nand> Finding<'_, '_, '_, N> {
+    #[inline(never)]
     fn done(
-        mut self,
+        &mut self,
         record: (Preface, usize),
         nvram: Nvram<'_, '_>,
         state: &mut [u8],
-        sights: Sights,
-    ) -> Result<Found<'s>, Halt> {
+        doubt: &mut Doubt,
+    ) -> Result<Found, Halt> {
         let (preface, state_len) = match nvram {
             Some(nvram) => nvram.replay(self.media, record, (self.tail, state))?,
             None if record.0.flags & HAS_NVRAM != 0 => return Err(MountError::NoNvRam.into()),
             None => record,
         };
         let goes_on = self.log.has_next() || self.log.next.is_named;
-        let is_clean = preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&sights)?;
+        let is_clean =
+            preface.flags & STOPPED != 0 && goes_on && self.has_no_rival(&doubt.sights)?;
         self.log.claim_blocks(self.media);
         if !is_clean && self.log.is_succeeded(self.media, self.frame)? {
             return Err(MountError::Broken.into());
         }
         self.log.check(self.media);
         debug_assert!(self.log.logged() == 0, "the first record of a session has the whole tail");
-        let doubt = Doubt { is_clean, sights };
-        Ok(Found { log: self.log, preface, state_len, doubt })
+        doubt.is_clean = is_clean;
+        Ok(Found { preface, state_len })
     }
 
     /// Whether every root block that is not bad shows a confirmed root. One that does not may hold
@@ -266,6 +286,30 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         Ok(true)
     }
 
+    /// Read the last record of the newest list that has one, or else the root.
+    #[inline(never)]
+    fn read_last(
+        &mut self,
+        lists: &[Option<List>; 2],
+        state: &mut [u8],
+    ) -> Result<(Preface, usize), Halt> {
+        for list in lists.iter().flatten() {
+            if let Some(record) = self.read_list(list, state)? {
+                // A root without a state was written in the midst of its log.
+                self.log.moves.is_certain = self.front.has_state;
+                return Ok(record);
+            }
+            // The list was named, but the power went before its first block was begun.
+            if list.ordinal != self.log.list.ordinal {
+                self.log.next.list = Some(*list);
+                self.log.next.is_named = true;
+            }
+        }
+        self.log.go_to(&self.front.list, 0);
+        self.log.next = Next::NONE;
+        self.read_root(state)
+    }
+
     /// Read the last record of a list; None where the list has none.
     #[inline(never)]
     fn read_list(
@@ -275,7 +319,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
     ) -> Result<Option<(Preface, usize)>, Halt> {
         let mut below = list.len;
         while let Some(at) = self.last_block(list, below)? {
-            (self.log.list, self.log.live, self.log.at) = (*list, *list, at);
+            self.log.go_to(list, at);
             match self.read_block(state) {
                 // The power went while the block's first record was programmed: the last one is in
                 // the block before.
@@ -286,8 +330,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
                 }
                 record => return record.map(Some),
             }
-            let front = self.front.list;
-            (self.log.list, self.log.live, self.log.at) = (front, front, 0);
+            self.log.go_to(&self.front.list, 0);
         }
         Ok(None)
     }
@@ -310,6 +353,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn is_whole(&mut self, block: u32, page: u32, life: u32, number: u32) -> Result<bool, Halt> {
         let place = Place { block, page, name: name_of(life), kind: Kind::Record, number };
         let opened = Reader::open(place, self.frame, self.media);
@@ -326,9 +370,9 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
     }
 
     fn place(&self, page: u32, number: u32) -> Place {
-        let Log { list, at, .. } = self.log;
-        let block = u32::from(list.blocks[usize::from(at)]);
-        let name = name_of(list.ordinal + u32::from(at));
+        let Log { list, at, .. } = &*self.log;
+        let block = u32::from(list.blocks[usize::from(*at)]);
+        let name = name_of(list.ordinal + u32::from(*at));
         Place { block, page, name, kind: Kind::Record, number }
     }
 
@@ -357,6 +401,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
 
     /// The last whole record that ends before page `end`, by its first page and its number; None
     /// where there is none.
+    #[inline(never)]
     fn record_before(&mut self, end: u32) -> Result<Option<(u32, u32)>, Halt> {
         debug_assert!(end <= self.media.geometry().pages_per_block, "what is sought is there");
         let mut page = end;
@@ -408,8 +453,7 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         let mut len = 1;
         loop {
             let (page, number) = chain[len - 1];
-            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
-            if Preface::read(&mut reader, self.media)?.base == 0 {
+            if self.base_of(page, number)? == 0 {
                 break;
             }
             if len == CHAIN_MAX {
@@ -423,21 +467,61 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         self.read_table()?;
         let mut reached = 0;
         for &(page, number) in chain[1..len].iter().rev() {
-            let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
-            let preface = Preface::read(&mut reader, self.media)?;
-            reached = read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
+            reached = self.read_part(self.place(page, number), reached, None)?.1;
         }
-        let mut reader = Reader::open(self.place(last.0, last.1), self.frame, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
-        read_tail(&preface, &mut reader, self.media, self.tail, reached)?;
-        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
+        let record = self.read_part(self.place(last.0, last.1), reached, Some(state))?;
         self.log.number = last.1 + 1;
-        Ok((preface, state_len))
+        Ok(record)
+    }
+
+    /// Where in the tail the part begins that a record holds.
+    #[inline(never)]
+    fn base_of(&mut self, page: u32, number: u32) -> Result<usize, StreamError> {
+        let mut reader = Reader::open(self.place(page, number), self.frame, self.media)?;
+        Ok(Preface::read(&mut reader, self.media)?.base)
+    }
+
+    /// Read the part of the tail in a record that follows one whose tail ended at `reached`, and
+    /// with a buffer for it the state. Returns the bytes of the state; without a buffer where the
+    /// tail ends.
+    #[inline(never)]
+    fn read_part(
+        &mut self,
+        place: Place,
+        reached: usize,
+        state: Option<&mut [u8]>,
+    ) -> Result<(Preface, usize), StreamError> {
+        let mut reader = Reader::open(place, self.frame, self.media)?;
+        let source: &mut dyn Source<N> = &mut reader;
+        if place.kind == Kind::Root {
+            self.front.pass(source, self.media)?;
+        }
+        let preface = Preface::read(source, self.media)?;
+        if preface.base != 0 && preface.base != reached {
+            return Err(StreamError::Broken);
+        }
+        preface.read_tail(source, self.media, self.tail)?;
+        let read = match state {
+            Some(state) => body::read_flash(source, self.media, state)?.len(),
+            None => preface.base + preface.len,
+        };
+        Ok((preface, read))
     }
 
     /// Load the block table from the checkpoint with which the block begins, or from the root.
+    #[inline(never)]
     fn read_table(&mut self) -> Result<(), Halt> {
         let first = self.place(self.first(), 0);
+        if self.read_own_table(first)? {
+            return Ok(());
+        }
+        self.log.root_has_base = true;
+        self.read_root_table()
+    }
+
+    /// Load the block table from the checkpoint at `first`; false where that is no checkpoint.
+    #[inline(never)]
+    fn read_own_table(&mut self, first: Place) -> Result<bool, Halt> {
         let sight = self.media.look(first.block, first.page, first.name, self.frame)?;
         let Sight::Page(header) = sight else { return Err(Halt::Gone(first.into())) };
         let place = self.place(first.page, header.commit);
@@ -445,15 +529,16 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         let source: &mut dyn Source<N> = &mut reader;
         let preface = Preface::read(source, self.media)?;
         if preface.flags & CHECKPOINT == 0 {
-            self.log.root_has_base = true;
-            return self.read_root_table();
+            return Ok(false);
         }
         source.skip(self.media, preface.len)?;
         let ahead = blocks_ahead(self.media, self.log.ahead);
         body::read_table(source, self.media, ahead)?;
-        Ok(table::read(self.media, place, self.frame)?)
+        table::read(self.media, place, self.frame)?;
+        Ok(true)
     }
 
+    #[inline(never)]
     fn read_root_table(&mut self) -> Result<(), Halt> {
         if !self.front.has_state {
             return Err(MountError::Broken.into());
@@ -461,36 +546,17 @@ impl<'s, N: Nand> Finding<'_, '_, 's, N> {
         let place = root::place(self.log.root.block, self.log.root.epoch);
         let mut reader = Reader::open(place, self.frame, self.media)?;
         let source: &mut dyn Source<N> = &mut reader;
-        Front::pass(source, self.media)?;
+        self.front.pass(source, self.media)?;
         let preface = Preface::read(source, self.media)?;
         source.skip(self.media, preface.len)?;
         Ok(body::read_table(source, self.media, 0)?)
     }
 
     /// Read everything from the root, where nothing was logged since the mount that wrote it.
+    #[inline(never)]
     fn read_root(&mut self, state: &mut [u8]) -> Result<(Preface, usize), Halt> {
         self.read_root_table()?;
         let place = root::place(self.log.root.block, self.log.root.epoch);
-        let mut reader = Reader::open(place, self.frame, self.media)?;
-        Front::pass(&mut reader, self.media)?;
-        let preface = Preface::read(&mut reader, self.media)?;
-        read_tail(&preface, &mut reader, self.media, self.tail, 0)?;
-        let state_len = body::read_flash(&mut reader, self.media, state)?.len();
-        Ok((preface, state_len))
+        Ok(self.read_part(place, 0, Some(state))?)
     }
-}
-
-/// Read the part of the tail in a record that follows one whose tail ended at `reached`.
-fn read_tail<N: Nand>(
-    preface: &Preface,
-    reader: &mut dyn Source<N>,
-    media: &mut Media<'_, N>,
-    tail: &mut [u8],
-    reached: usize,
-) -> Result<usize, StreamError> {
-    if preface.base != 0 && preface.base != reached {
-        return Err(StreamError::Broken);
-    }
-    preface.read_tail(reader, media, tail)?;
-    Ok(preface.base + preface.len)
 }

@@ -51,6 +51,7 @@ impl Moves {
     };
 
     /// The state of moves that the visible anchors and the root in force show.
+    #[inline(never)]
     pub(super) fn of<N: Nand>(
         media: &mut Media<'_, N>,
         anchors: &Anchors,

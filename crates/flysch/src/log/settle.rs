@@ -53,7 +53,7 @@ impl Doubt {
             }
         }
         media.changes.clear();
-        (log.list, log.live, log.at) = (list, list, 0);
+        log.go_to(&list, 0);
         log.ahead = pages_ahead(media);
         log.page = u32::from(log.ahead);
         log.next = Next::NONE;

@@ -24,32 +24,37 @@ pub(super) struct Sights {
 }
 
 impl Sights {
+    /// Nothing was looked at yet.
+    pub(super) const NONE: Self = Self {
+        blocks: Cells::NONE,
+        seen: [None; CELLS_MAX],
+        anchors: [None; anchor::ANCHORS],
+        left: 0,
+    };
+
     /// Look for anchors, or else for any root, and then at the root blocks that are named there.
+    #[inline(never)]
     pub(super) fn look<N: Nand>(
+        &mut self,
         media: &mut Media<'_, N>,
         frame: &mut [u8],
-    ) -> Result<Self, MountError> {
+    ) -> Result<(), MountError> {
+        debug_assert!(self.blocks.len == 0, "a mount looks once");
         let mut refusal = MountError::Missing;
-        let mut sights = Self {
-            blocks: Cells::NONE,
-            seen: [None; CELLS_MAX],
-            anchors: [None; anchor::ANCHORS],
-            left: 0,
-        };
         for block in 0..CANDIDATES.min(media.table.len()) {
             match look_for_first(media, block, frame) {
                 Ok(First::None) => {}
                 Ok(First::Anchor(first)) => {
-                    sights.anchors = anchor::look_at_all(media, first, frame)?;
-                    sights.left = sights.anchors.iter().flatten().count() as u8;
-                    sights.look_further(media, frame)?;
-                    return Ok(sights);
+                    self.anchors = anchor::look_at_all(media, first, frame)?;
+                    self.left = self.anchors.iter().flatten().count() as u8;
+                    self.look_further(media, frame)?;
+                    return Ok(());
                 }
                 // This root was written with anchors, but none of them is visible.
                 Ok(First::Root(front)) if front.is_anchored => refusal = MountError::Broken,
                 Ok(First::Root(front)) => {
-                    sights.look_at(media, &front.cells, frame)?;
-                    return Ok(sights);
+                    self.look_at(media, &front.cells, frame)?;
+                    return Ok(());
                 }
                 Err(MediaError::Version(version)) => refusal = MediaError::Version(version).into(),
                 Err(error) => return Err(error.into()),
@@ -100,6 +105,7 @@ impl Sights {
 
     /// If a root that is newer than the newest one seen may lie on other blocks, look at these and
     /// return true.
+    #[inline(never)]
     pub(super) fn looks_again<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -139,6 +145,7 @@ enum First {
 
 /// Look at one of the blocks on which an anchor may lie. Cost: a read or two as a rule, some more
 /// where a root is there to which no anchor leads.
+#[inline(never)]
 fn look_for_first<N: Nand>(
     media: &mut Media<'_, N>,
     block: u32,

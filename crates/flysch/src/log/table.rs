@@ -35,6 +35,7 @@ pub(super) fn blocks_ahead<N: Nand>(media: &Media<'_, N>, pages: u8) -> usize {
 
 /// Load the parts of the block table from the pages ahead of the record at `place`. Cost: a read
 /// for each.
+#[inline(never)]
 pub(super) fn read<N: Nand>(
     media: &mut Media<'_, N>,
     place: Place,

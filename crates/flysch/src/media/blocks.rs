@@ -74,10 +74,8 @@ impl<N: Nand> Media<'_, N> {
 
     /// Forget void spans in blocks that were let go.
     pub(crate) fn trim_spans(&mut self) {
-        let (numbers, mut spans) = (self.numbers, self.spans.clone());
-        let table = &mut self.table;
-        spans.retain(|span| table.find(span.space, numbers.block_of(span.from)).is_some());
-        self.spans = spans;
+        let (numbers, table) = (self.numbers, &mut self.table);
+        self.spans.retain(|span| table.find(span.space, numbers.block_of(span.from)).is_some());
     }
 
     /// Note that the record which lets a block go is on flash.
@@ -190,13 +188,14 @@ impl<N: Nand> Media<'_, N> {
         Ok(erased)
     }
 
-    /// Free the logical blocks that `is_live` refuses and in which no head lies. What `is_live`
-    /// says must already be on flash. The next record names the freed blocks of rows; a block for
-    /// which it has no place stays.
+    /// Free the logical blocks that `is_live` refuses or a void span covers, and in which no head
+    /// lies. What `is_live` says must already be on flash. The next record names the freed blocks
+    /// of rows; a block for which it has no place stays.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
             let Use::Data(space, number) = self.table.at(block) else { continue };
-            if self.is_head(space, number) || is_live(space, number) {
+            let is_void = self.spans.cover(space, number, self.numbers);
+            if self.is_head(space, number) || !is_void && is_live(space, number) {
                 continue;
             }
             if !space.holds_rows() {

@@ -135,6 +135,7 @@ pub struct Media<'ram, N> {
 impl<'ram, N: Nand> Media<'ram, N> {
     /// Take a chip, all of whose blocks are free. `ram` holds the block table, `rings` is the
     /// number of ring tables.
+    #[inline(never)]
     pub(crate) fn new(nand: N, partition: Partition, ram: &'ram mut [u8], rings: usize) -> Self {
         let geometry = nand.geometry();
         assert!(rings <= Space::RINGS.len(), "each ring has a space");

@@ -78,6 +78,11 @@ impl Spans {
         &self.spans[..usize::from(self.len)]
     }
 
+    /// Forget all spans.
+    pub(crate) const fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Whether there is room for `count` more spans.
     pub(crate) fn has_room(&self, count: usize) -> bool {
         usize::from(self.len) + count <= SPANS_MAX
@@ -113,6 +118,16 @@ impl Spans {
         }
         debug_assert!(kept <= usize::from(self.len), "spans only go");
         self.len = kept as u8;
+    }
+
+    /// Whether a block lies wholly in a span, so that it holds nothing.
+    pub(crate) fn cover(&self, space: Space, block: u32, numbers: Numbers) -> bool {
+        let first = block * numbers.pages_per_block;
+        let last = first + numbers.pages_per_block - 1;
+        self.as_slice().iter().any(|span| {
+            let holds = |number| span.holds(Page { space, number }, numbers);
+            holds(first) && holds(last)
+        })
     }
 
     /// The span in which a page lies; None where the page is not void.

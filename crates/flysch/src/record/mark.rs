@@ -25,7 +25,7 @@ impl Came {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Number of bytes in each part of the tail.
-    pub(crate) lens: [usize; PARTS],
+    pub(crate) lens: [u16; PARTS],
     /// For each part, the first page programmed since that has rows of the transaction. It begins
     /// with the rows that were in the tail. None where no such page was programmed.
     pub(crate) first: [Option<u32>; PARTS],

@@ -114,6 +114,7 @@ pub(crate) const ROW_SPACES: [Space; 4] = [Space::Hot, Space::Cold, Space::RingA
 
 impl<'ram> Records<'ram> {
     /// A database without rows. `memory` has the size of a page's payload.
+    #[inline(never)]
     pub(crate) fn new(memory: &'ram mut [u8], schema: &Schema<'_>) -> Self {
         let stream = Stream {
             block: Summary::EMPTY,
@@ -172,6 +173,7 @@ impl<'ram> Records<'ram> {
     }
 
     /// Take over the state from a record; false where it is not valid.
+    #[inline(never)]
     pub(crate) fn load<N: Nand>(&mut self, bytes: &[u8], media: &Media<'_, N>) -> bool {
         debug_assert_eq!(bytes.len(), self.state_size(), "the state has its bytes");
         let (changed, mut rest) = bytes.split_at(2);
@@ -333,14 +335,14 @@ impl<'ram> Records<'ram> {
         (frame, moves): (&mut [u8], &mut [Option<Move>; PARTS]),
     ) -> Result<(), MediaError> {
         self.set_came(mark.came);
-        let mut kept = mark.lens;
+        let mut kept = mark.lens.map(usize::from);
         for (kept, _) in kept.iter_mut().zip(mark.first).filter(|(_, first)| first.is_some()) {
             *kept = 0;
         }
         self.tail.retain(kept);
         for (part, first) in mark.first.into_iter().enumerate() {
             let Some(first) = first else { continue };
-            let len = mark.lens[part];
+            let len = usize::from(mark.lens[part]);
             let spilled = self.spilled[part].filter(|(page, _)| *page == first);
             let committed = spilled.map_or(0, |(_, committed)| committed).min(len);
             moves[part] = Some(self.restore(media, (part, first), (len, committed), frame)?);
@@ -393,17 +395,23 @@ impl<'ram> Records<'ram> {
         self.begun = self.came();
         self.marks = Marks::new();
         let numbers = media.numbers();
-        let spans = media.spans.clone();
         let has_summary = |span: &Span| {
             let first = self.stream(span.space).first;
             let behind = numbers.distance(first, media.head(span.space));
             let number = numbers.next_block(span.from) + numbers.page_count() - 1;
             let last = Page { space: span.space, number: number % numbers.page_count() };
-            numbers.distance(first, last.number) < behind && spans.find(last, numbers).is_none()
+            let is_void = media.spans.find(last, numbers).is_some();
+            numbers.distance(first, last.number) < behind && !is_void
         };
-        let mut kept = spans.clone();
-        kept.retain(|span| !has_summary(span));
-        media.spans = kept;
+        // All of them are asked before one of them goes.
+        let spans = (0..).zip(media.spans.as_slice());
+        let mut goes =
+            spans.fold(0_u32, |goes, (at, span)| goes | u32::from(has_summary(span)) << at);
+        media.spans.retain(|_| {
+            let stays = goes & 1 == 0;
+            goes >>= 1;
+            stays
+        });
     }
 
     /// Take the open transaction back. `moves` get new pages of the tail's parts, where pages had

@@ -75,7 +75,8 @@ pub(crate) struct BlockSummary {
     pub(crate) summary: Summary,
     /// How far a ring had come; None where the block is not a ring's.
     pub(crate) end: Option<BlockEnd>,
-    spans: [Option<Span>; SPANS_MAX],
+    /// A bit for each page of the block, set where the page lies in a void span.
+    void: [u32; 8],
 }
 
 impl BlockSummary {
@@ -107,12 +108,17 @@ impl BlockSummary {
         let mut bytes = [0; SUMMARY_SIZE + 1];
         layout.take(frame, 0, &mut bytes);
         let Some(summary) = Summary::parse(&array(&bytes[..SUMMARY_SIZE])) else { return Ok(None) };
-        let mut spans = [None; SPANS_MAX];
+        let mut void = [0; 8];
         let count = usize::from(bytes[SUMMARY_SIZE]).min(SPANS_MAX);
-        for (number, span) in spans[..count].iter_mut().enumerate() {
+        for number in 0..count {
             let mut bytes = [0; SPAN_SIZE];
             layout.take(frame, SUMMARY_SIZE + 1 + number * SPAN_SIZE, &mut bytes);
-            *span = Span::parse(&bytes, media.numbers());
+            let Some(span) = Span::parse(&bytes, numbers) else { continue };
+            for page in 0..numbers.pages_per_block {
+                let number = block * numbers.pages_per_block + page;
+                let is_held = span.holds(Page { space, number }, numbers);
+                void[(page / 32) as usize] |= u32::from(is_held) << (page % 32);
+            }
         }
         let end_at = SUMMARY_SIZE + 1 + count * SPAN_SIZE;
         let mut bytes = [0; END_SIZE];
@@ -121,11 +127,14 @@ impl BlockSummary {
             layout.take(frame, end_at, &mut bytes);
             BlockEnd::parse(&bytes)
         });
-        Ok(Some(Self { summary, end, spans }))
+        Ok(Some(Self { summary, end, void }))
     }
 
-    fn voids(&self, page: Page, numbers: Numbers) -> bool {
-        self.spans.iter().flatten().any(|span| span.holds(page, numbers))
+    /// Whether a page of the block lies in a void span.
+    const fn voids(&self, page: Page, numbers: Numbers) -> bool {
+        let at = numbers.page_in_block(page.number);
+        debug_assert!(at < 256, "a block has a bit for each page");
+        self.void[(at / 32) as usize] >> (at % 32) & 1 != 0
     }
 }
 

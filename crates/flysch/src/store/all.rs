@@ -127,7 +127,7 @@ impl All {
         let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
         let unit = match self.unit {
-            None => store.first_unit(slot, (self.index, self.code), reading)?,
+            None => store.first_unit((slot, run), (self.index, self.code), reading)?,
             known => known,
         };
         let Some(unit) = unit else { return Ok(false) };

@@ -128,18 +128,16 @@ impl Store<'_> {
             if fill == Fill::End {
                 break;
             }
-            let mut run = out.run;
-            if !program(media, Space::Young, lent, &mut run)? {
+            if !program(media, Space::Young, lent, &mut out.run)? {
                 return Err(StoreError::Crowded);
             }
             programs += 1;
-            out.run = run;
             if fill == Fill::Last {
                 break;
             }
         }
         if programs > 0 {
-            self.take_over(out.run, segment, is_due);
+            self.take_over(&mut out.run, segment, is_due);
         }
         Ok(programs)
     }
@@ -166,7 +164,7 @@ impl Store<'_> {
 
     /// Put a flushed run into the table of runs, with its Bloom filter, and remove its entries from
     /// RAM.
-    fn take_over(&mut self, mut run: Run, segment: Segment, is_due: &IsDue<'_>) {
+    fn take_over(&mut self, run: &mut Run, segment: Segment, is_due: &IsDue<'_>) {
         debug_assert!(run.head.is_recent(), "what is flushed is recent");
         debug_assert!(run.entries > 0, "a run holds entries");
         let opens = self.runs.heads().filter(|(_, head)| head.is(OPEN)).count();

@@ -27,7 +27,7 @@ struct Held {
 }
 
 /// What a merge knows of the code that it is at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     key: Option<(u8, u64)>,
     has_sole: bool,
@@ -64,11 +64,25 @@ pub(crate) enum Fate {
 }
 
 impl Group {
+    /// Before the first code.
+    pub(crate) const NONE: Self = Self {
+        key: None,
+        has_sole: false,
+        last: None,
+        pending: [0; PENDING_MAX],
+        pending_len: 0,
+        held: [Held { pointer: 0, flags: 0, passed: 0 }; HELD_MAX],
+        held_len: 0,
+        released: 0,
+        has_kept: false,
+        passed: 0,
+    };
+
     /// Begin the group of an entry, unless it is of the same code as the present one.
     pub(crate) fn turn_to(&mut self, entry: &Entry) {
         let key = Some((entry.index, entry.code));
         if self.key != key {
-            *self = Self { key, ..Self::default() };
+            *self = Self { key, ..Self::NONE };
         }
     }
 
@@ -152,7 +166,7 @@ mod tests {
     const MANY: Shape = Shape { is_unique: false, ..ONE };
 
     fn kept(entries: &[(u32, u8)], shape: Shape, is_bottom: bool) -> [bool; 6] {
-        let mut group = Group::default();
+        let mut group = Group::NONE;
         let mut kept = [false; 6];
         for (at, (pointer, flags)) in entries.iter().enumerate() {
             let entry = Entry { index: 0, code: 9, pointer: *pointer, flags: *flags };

@@ -25,7 +25,7 @@ use super::{Lent, Store, Work};
 use crate::media::{Kind, Label, Media, MediaError};
 
 /// A merge under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     /// The index of a large job; None for a small one.
     pub(crate) index: Option<u8>,
@@ -36,6 +36,18 @@ pub(crate) struct Job {
     pub(crate) done: Position,
     /// From which entry on the inputs are to be opened, after a mount; None where they are open.
     pub(crate) resume: Option<Position>,
+}
+
+impl Job {
+    /// A job that is to be filled.
+    pub(crate) const NONE: Self = Self {
+        index: None,
+        drops: Drops { keeps_all: false, is_bottom: false },
+        out: Output::new(Run::EMPTY),
+        group: Group::NONE,
+        done: Position { index: 0, code: 0, pointer: 0, given: 0 },
+        resume: None,
+    };
 }
 
 /// Which merge is to be begun or continued next.
@@ -86,7 +98,7 @@ impl Store<'_> {
         for (slot, head) in self.runs.recents().filter(|(_, head)| !head.is(OPEN)) {
             all.count += 1;
             all.fresh += usize::from(!head.is(MERGED));
-            all.entries += self.runs.run(slot).entries;
+            all.entries += self.runs.entries(slot);
         }
         all
     }
@@ -109,7 +121,7 @@ impl Store<'_> {
     /// Number of recent entries from which on a round begins: fewer where the table of runs is
     /// small.
     pub(crate) fn recents_limit(&self) -> u32 {
-        let all: u32 = self.runs.iter().map(|run| run.entries).sum();
+        let all: u32 = self.runs.slots().map(|slot| self.runs.entries(slot)).sum();
         self.config.recents_max.min(all / 4)
     }
 
@@ -157,9 +169,9 @@ impl Store<'_> {
         let (mut fresh, mut sizes) = (0, [0; LEVELS_MAX]);
         for (slot, head) in self.runs.heads() {
             if is_fresh(head) {
-                fresh += self.runs.run(slot).section(index).entries;
+                fresh += self.runs.section(slot, index).entries;
             } else if is_level(head) {
-                sizes[usize::from(head.level)] = self.runs.run(slot).entries;
+                sizes[usize::from(head.level)] = self.runs.entries(slot);
             }
         }
         let levels = self.config.indexes[usize::from(index)].levels;
@@ -184,9 +196,8 @@ impl Store<'_> {
     /// Begin a job whose output is a run with this head.
     pub(crate) fn begin(&mut self, index: Option<u8>, drops: Drops, head: Head) {
         debug_assert!(index.is_none() == head.is_recent(), "a level is of one index");
-        let job = self.job.insert(Job::default());
-        (job.index, job.drops) = (index, drops);
-        job.out.run = Run::empty(head);
+        let job = self.job.insert(Job::NONE);
+        (job.index, job.drops, job.out.run.head) = (index, drops, head);
         self.inputs.clear();
     }
 
@@ -210,17 +221,64 @@ impl Store<'_> {
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
-        let Some(mut job) = self.job else { return Ok(Work::default()) };
-        if job.index.is_some() && self.may_put_off(&job) && self.is_small_due() {
-            self.put_off(&job);
+        let Some(job) = &self.job else { return Ok(Work::default()) };
+        if job.index.is_some() && self.may_put_off(job) && self.is_small_due() {
+            self.put_off();
             self.start_small();
             return Ok(Work { is_left: true, ..Work::default() });
         }
         if self.inputs.is_empty() {
             self.inputs.open(&self.runs, job.index, self.windows.len());
         }
+        let (before, mut done) = (job.out, job.done);
+        let (filled, reads) = self.fill(media, lent, &mut done);
+        let mut work = Work { reads, programs: 0, is_left: true };
+        let fill = match filled {
+            Ok(fill) => fill,
+            Err(error) => {
+                self.restart(&before);
+                return Err(error);
+            }
+        };
+        let Some(job) = &mut self.job else { return Ok(work) };
+        if fill == Fill::Pause {
+            job.out = before;
+        }
+        if matches!(fill, Fill::Full | Fill::Last) {
+            let space = job.out.run.head.space();
+            let programmed = program(media, space, lent, &mut job.out.run);
+            match programmed {
+                Ok(true) => {}
+                Ok(false) => {
+                    job.out = before;
+                    self.abandon();
+                    return Ok(work);
+                }
+                Err(error) => {
+                    self.restart(&before);
+                    return Err(error);
+                }
+            }
+            work.programs = 1;
+            job.done = done;
+        }
+        if matches!(fill, Fill::Last | Fill::End) {
+            self.finish();
+        }
+        Ok(work)
+    }
+
+    /// Fill the lent page with the next entries of the job, or only read ahead. `done` becomes the
+    /// last entry on the page. Returns the number of reads as well.
+    #[inline(never)]
+    fn fill<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        lent: &mut Lent<'_>,
+        done: &mut Position,
+    ) -> (Result<Fill, StoreError>, u32) {
+        let Some(job) = &mut self.job else { return (Ok(Fill::Pause), 0) };
         let layout = media.layout();
-        let mut done = job.done;
         let blocks = RowBlocks::of(media, &self.config);
         let mut merge = Merge {
             reading: Reading::new(media, lent.cell),
@@ -233,9 +291,9 @@ impl Store<'_> {
             index: job.index,
             distinct: &self.distinct,
             resume: &mut job.resume,
-            done: &mut done,
+            done,
             reads_max: self.config.reads_max(),
-            blocks,
+            blocks: &blocks,
         };
         let is_tight = core::mem::take(&mut merge.inputs.is_tight);
         let filled = if is_tight {
@@ -245,45 +303,18 @@ impl Store<'_> {
         };
         let reads = merge.reading.reads;
         merge.inputs.is_tight = !is_tight && reads + 3 >= merge.reads_max;
-        let mut work = Work { reads, programs: 0, is_left: true };
-        let fill = match filled {
-            Ok(fill) => fill,
-            Err(error) => {
-                self.restart(job.done);
-                return Err(error);
-            }
-        };
-        if matches!(fill, Fill::Full | Fill::Last) {
-            let space = job.out.run.head.space();
-            let programmed = program(media, space, lent, &mut job.out.run);
-            match programmed {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.abandon();
-                    return Ok(work);
-                }
-                Err(error) => {
-                    self.restart(job.done);
-                    return Err(error);
-                }
-            }
-            work.programs = 1;
-            job.done = done;
-        }
-        self.job = Some(job);
-        if matches!(fill, Fill::Last | Fill::End) {
-            self.finish(&job);
-        }
-        Ok(work)
+        (filled, reads)
     }
 
-    /// Open the inputs again behind the last entry that was programmed.
+    /// Open the inputs again behind the last entry that was programmed. The output is what it was
+    /// before the page that was not.
     #[inline(never)]
-    fn restart(&mut self, done: Position) {
+    fn restart(&mut self, before: &Output) {
         self.inputs.clear();
         if let Some(job) = &mut self.job {
-            job.group = Group::default();
-            job.resume = (job.out.run.entries > 0).then_some(done);
+            job.out = *before;
+            job.group = Group::NONE;
+            job.resume = (job.out.run.entries > 0).then_some(job.done);
         }
     }
 
@@ -298,11 +329,11 @@ impl Store<'_> {
 
     /// Replace the inputs by the output in the table of runs.
     #[inline(never)]
-    fn finish(&mut self, job: &Job) {
-        let out = job.out.run;
+    fn finish(&mut self) {
+        let Some(job) = &self.job else { return };
+        let (index, mut out) = (job.index, job.out.run);
         debug_assert!(job.index.is_none() == out.head.is_recent(), "a level is of one index");
         debug_assert!(out.distinct <= out.entries, "codes that differ are entries");
-        self.job = None;
         self.inputs.clear();
         self.run_changes += 1;
         self.drops = self.drops.wrapping_add(u32::from(job.drops.is_bottom));
@@ -312,14 +343,15 @@ impl Store<'_> {
                 u64::from(job.out.distinct) * 256 / u64::from(job.out.section.entries.max(1));
             self.distinct[index] = share.clamp(1, 256) as u16;
         }
-        match job.index {
-            None => self.replace_recents(out),
-            Some(index) => self.replace_levels(index, out),
+        self.job = None;
+        match index {
+            None => self.replace_recents(&mut out),
+            Some(index) => self.replace_levels(index, &out),
         }
     }
 
     #[inline(never)]
-    fn replace_recents(&mut self, mut out: Run) {
+    fn replace_recents(&mut self, out: &mut Run) {
         let inputs = self.runs.heads().find(|(_, head)| head.is(IN_JOB));
         let Some((at, head)) = inputs else { return };
         self.drop_runs(|head| head.is(IN_JOB));
@@ -330,7 +362,7 @@ impl Store<'_> {
     }
 
     #[inline(never)]
-    fn replace_levels(&mut self, index: u8, out: Run) {
+    fn replace_levels(&mut self, index: u8, out: &Run) {
         self.runs.change(|head| {
             if head.is_recent() && head.is(IN_JOB) {
                 head.indexes &= !(1 << index);
@@ -339,7 +371,7 @@ impl Store<'_> {
         });
         self.drop_runs(|head| head.is(IN_JOB) || head.is(IN_ROUND) && head.indexes == 0);
         if out.entries > 0 {
-            self.runs.insert(0, &out);
+            self.runs.insert(0, out);
         }
     }
 
@@ -357,7 +389,7 @@ impl Store<'_> {
 
     /// Put a recent run into the table, with room for its Bloom filter.
     #[inline(never)]
-    pub(crate) fn list_recent(&mut self, at: usize, mut run: Run) {
+    pub(crate) fn list_recent(&mut self, at: usize, run: &mut Run) {
         let end = self.filters_end();
         debug_assert!(run.head.is_recent(), "levels have no filter");
         debug_assert!(end <= self.blooms.size(), "filters fit their memory");
@@ -365,7 +397,7 @@ impl Store<'_> {
         let size = share.min(self.blooms.size() - end).min(0xFFFF);
         run.head.bloom_size = size as u16;
         run.head.marks &= !LEARNT;
-        self.runs.insert(at, &run);
+        self.runs.insert(at, run);
         let (start, _) = self.filter(at);
         self.blooms.insert(start, size, end);
     }

@@ -53,7 +53,7 @@ enum Stage {
     Done,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     slot: u8,
     index: u8,
@@ -71,6 +71,22 @@ pub(crate) struct Cursor {
     payload: u16,
 }
 
+impl Cursor {
+    const NONE: Self = Self {
+        slot: 0,
+        index: 0,
+        stage: Stage::Closed,
+        unit: 0,
+        end: 0,
+        reader: UnitReader::NONE,
+        at: 0,
+        size: 0,
+        base: 0,
+        len: 0,
+        payload: 0,
+    };
+}
+
 /// The inputs of the merge under way, from the newest to the oldest.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
@@ -83,9 +99,9 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    pub(crate) fn new() -> Self {
-        Self { is_tight: false, seek: None, cursors: [Cursor::default(); INPUTS_MAX], len: 0 }
-    }
+    /// No input was opened yet.
+    pub(crate) const NONE: Self =
+        Self { is_tight: false, seek: None, cursors: [Cursor::NONE; INPUTS_MAX], len: 0 };
 
     /// Whether no input was opened yet.
     pub(crate) const fn is_empty(&self) -> bool {
@@ -118,7 +134,7 @@ impl Inputs {
 
     fn push(&mut self, slot: usize, index: Option<u8>) {
         assert!(usize::from(self.len) < INPUTS_MAX, "a merge has a bounded number of inputs");
-        let cursor = Cursor { slot: slot as u8, index: index.unwrap_or(0), ..Cursor::default() };
+        let cursor = Cursor { slot: slot as u8, index: index.unwrap_or(0), ..Cursor::NONE };
         self.cursors[usize::from(self.len)] = cursor;
         self.len += 1;
     }
@@ -126,8 +142,11 @@ impl Inputs {
     fn share(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
         let cursors = &mut self.cursors[..usize::from(self.len)];
         let weight = |cursor: &Cursor| {
-            let run = runs.run(usize::from(cursor.slot));
-            let units = index.map_or(run.units, |index| run.section(index).units);
+            let slot = usize::from(cursor.slot);
+            let units = match index {
+                Some(index) => runs.section(slot, index).units,
+                None => runs.run(slot).units,
+            };
             u64::from(units + 1).isqrt() + 1
         };
         let all: u64 = cursors.iter().map(weight).sum();
@@ -163,7 +182,7 @@ pub(crate) struct Merge<'a, 'm, N> {
     pub(crate) done: &'a mut Position,
     pub(crate) reads_max: u32,
     /// Which blocks of rows there are: entries of others are dropped.
-    pub(crate) blocks: RowBlocks,
+    pub(crate) blocks: &'a RowBlocks,
 }
 
 impl<N: Nand> Merge<'_, '_, N> {
@@ -183,6 +202,7 @@ impl<N: Nand> Merge<'_, '_, N> {
     }
 
     /// Read on in windows that are half empty, so that the next page takes fewer reads.
+    #[inline(never)]
     pub(crate) fn prefetch(&mut self) -> Result<(), StoreError> {
         for at in 0..usize::from(self.inputs.len) {
             let mut cursor = self.inputs.cursors[at];
@@ -414,7 +434,7 @@ impl<N: Nand> Source for Merge<'_, '_, N> {
         let drops_all = self.drops.is_bottom && !self.drops.keeps_all && !may_stay;
         let flags = if drops_all && all.flags & SHARED == 0 { 0 } else { all.flags };
         let distinct = all.distinct.clamp(1, all.entries.max(1));
-        let sections = marked.map(|(slot, _)| self.runs.run(slot).section(index));
+        let sections = marked.map(|(slot, _)| self.runs.section(slot, index));
         let is_even = shape.is_ordered() && meet_evenly(sections, &all);
         Estimate { distinct, flags, is_even, ..all }
     }

@@ -52,6 +52,7 @@ pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
 pub use probe::Probe;
+pub(crate) use probe::SoleProbe;
 pub use range::{Held, Range};
 pub use solo::Solo;
 pub(crate) use sweep::{Batch, Marks, Sight, Sweep};
@@ -129,6 +130,7 @@ impl<'ram> Store<'ram> {
     ///
     /// # Panics
     /// Where it has not.
+    #[inline(never)]
     pub fn new(config: StoreConfig, ram: &'ram mut [u8]) -> Self {
         assert!(ram.len() == config.carved(), "the store has its bytes");
         let shapes = config.shapes();
@@ -145,9 +147,9 @@ impl<'ram> Store<'ram> {
             runs: Runs::new(table, &config),
             fence: Fence::new(fence),
             job: None,
-            put_off: PutOff::new(),
+            put_off: PutOff::NONE,
             taken_up_at: 0,
-            inputs: Inputs::new(),
+            inputs: Inputs::NONE,
             distinct: [256; INDEX_MAX],
             run_changes: 0,
             puts: 0,

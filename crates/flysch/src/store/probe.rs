@@ -32,6 +32,15 @@ const EXHAUSTED: u16 = u16::MAX;
 /// A lookup of one code.
 #[derive(Clone, Debug)]
 pub struct Probe {
+    sole: SoleProbe,
+    /// Whether a code has many rows, which are looked for in another way.
+    is_many: bool,
+    many: Range<[Held; HELD_MAX]>,
+}
+
+/// A lookup of one code in an index with one row for each key.
+#[derive(Clone, Debug)]
+pub(crate) struct SoleProbe {
     index: u8,
     code: u64,
     /// The counts of changes in the store for which the rest is valid; None before the first call.
@@ -43,7 +52,6 @@ pub struct Probe {
     passed: u16,
     backs: [u32; BACKS_MAX],
     back_count: u8,
-    many: Option<Range<[Held; HELD_MAX]>>,
 }
 
 /// A source of entries.
@@ -68,17 +76,7 @@ impl Probe {
     pub fn new(config: &StoreConfig, index: u8, code: u64) -> Self {
         assert!(index < config.index_count, "the store has the index");
         let is_many = config.indexes[usize::from(index)].rows == Rows::Many;
-        Self {
-            index,
-            code,
-            generation: None,
-            source: 0,
-            unit: None,
-            passed: 0,
-            backs: [0; BACKS_MAX],
-            back_count: 0,
-            many: is_many.then(|| Range::new(index, code, code)),
-        }
+        Self { sole: SoleProbe::new(index, code), is_many, many: Range::new(index, code, code) }
     }
 
     /// The next entry; None behind the last. In a unique index the newest comes first, in others
@@ -92,9 +90,37 @@ impl Probe {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
-        if let Some(range) = &mut self.many {
-            return range.next(store, media, cell);
+        if self.is_many {
+            self.many.next(store, media, cell)
+        } else {
+            self.sole.next(store, media, cell)
         }
+    }
+}
+
+impl SoleProbe {
+    /// A probe for the row of a code.
+    pub(crate) const fn new(index: u8, code: u64) -> Self {
+        Self {
+            index,
+            code,
+            generation: None,
+            source: 0,
+            unit: None,
+            passed: 0,
+            backs: [0; BACKS_MAX],
+            back_count: 0,
+        }
+    }
+
+    /// The next entry; None behind the last. Cost: as [`Probe::next`].
+    #[inline(never)]
+    pub(crate) fn next<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        media: &mut Media<'_, N>,
+        cell: &mut [u8],
+    ) -> Result<Option<Entry>, StoreError> {
         let generation = Some(store.generation());
         if self.generation != generation {
             (self.source, self.unit, self.passed, self.back_count) = (0, None, 0, 0);
@@ -149,7 +175,7 @@ impl Probe {
         }
         let run = &store.runs.run(slot);
         let first = match self.unit {
-            None => store.first_unit(slot, (self.index, self.code), reading)?,
+            None => store.first_unit((slot, run), (self.index, self.code), reading)?,
             known => known,
         };
         let Some(first) = first else { return Ok(None) };
@@ -241,11 +267,11 @@ impl Store<'_> {
     /// none where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
     pub(crate) fn first_unit<N: Nand>(
         &self,
-        slot: usize,
+        (slot, run): (usize, &Run),
         (index, code): (u8, u64),
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<u32>, StoreError> {
-        let (run, shape) = (&self.runs.run(slot), self.shapes[usize::from(index)]);
+        let shape = self.shapes[usize::from(index)];
         if !self.may_hold(slot, run, index, code) {
             return Ok(None);
         }

@@ -13,6 +13,7 @@ use super::group::Drops;
 use super::job::{Due, Job};
 use super::merge::INPUTS_MAX;
 use super::run::{Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, RECENT, Run};
+use super::state::Limits;
 
 /// Greatest number of bytes of an encoded job.
 pub(crate) const JOB_SIZE: usize = 224;
@@ -30,9 +31,8 @@ pub(crate) struct PutOff {
 }
 
 impl PutOff {
-    pub(crate) const fn new() -> Self {
-        Self { bytes: [0; JOB_SIZE], len: 0 }
-    }
+    /// No job is put off.
+    pub(crate) const NONE: Self = Self { bytes: [0; JOB_SIZE], len: 0 };
 
     /// The bytes of the job; none where no job is put off.
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -84,7 +84,7 @@ impl Store<'_> {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
         let recents = self.runs.slots().rev().take_while(|&slot| self.runs.head(slot).is_recent());
         for slot in recents.filter(|&slot| self.runs.head(slot).marks & without == 0) {
-            entries += self.runs.run(slot).entries;
+            entries += self.runs.entries(slot);
             if entries > ENTRIES_MAX {
                 break;
             }
@@ -110,15 +110,15 @@ impl Store<'_> {
 
     /// Put off the job under way.
     #[inline(never)]
-    pub(crate) fn put_off(&mut self, job: &Job) {
+    pub(crate) fn put_off(&mut self) {
+        let Some(job) = &self.job else { return };
         debug_assert!(job.index.is_some(), "a small merge is never put off");
         debug_assert!(!self.put_off.is_some(), "one merge is put off at a time");
-        let mut bytes = [0; JOB_SIZE];
-        let mut out = Writer::new(&mut bytes);
-        self.limits().emit_job(job, &mut out);
+        let mut out = Writer::new(&mut self.put_off.bytes);
+        Limits { config: &self.config, shapes: &self.shapes }.emit_job(job, &mut out);
         let len = out.at as u8;
         debug_assert!(usize::from(len) == out.at && out.at <= JOB_SIZE, "the job fits its bytes");
-        self.put_off = PutOff { bytes, len };
+        self.put_off.len = len;
         self.turn_marks(IN_JOB, PUT_OFF);
         self.job = None;
         self.inputs.clear();
@@ -127,7 +127,12 @@ impl Store<'_> {
     /// Continue the job that was put off.
     #[inline(never)]
     pub(crate) fn take_up(&mut self) {
-        self.job = self.parse_put_off();
+        let Some((kind, bytes)) = self.put_off.bytes().split_first() else { return };
+        let limits = Limits { config: &self.config, shapes: &self.shapes };
+        let job = self.job.insert(Job::NONE);
+        if limits.parse_job(*kind, &mut Parser { bytes }, job).is_none() {
+            self.job = None;
+        }
         debug_assert!(self.job.is_some(), "what was put off is a job");
         self.put_off.clear();
         self.taken_up_at = self.job.as_ref().map_or(0, |job| job.out.run.units);
@@ -139,15 +144,14 @@ impl Store<'_> {
         self.inputs.clear();
     }
 
-    fn parse_put_off(&self) -> Option<Job> {
-        let (kind, bytes) = self.put_off.bytes().split_first()?;
-        self.limits().parse_job(*kind, &mut Parser { bytes })
-    }
-
     /// The output of the job that was put off, as far as it was written; None where there is none.
     #[inline(never)]
     pub(crate) fn put_off_run(&self) -> Option<Run> {
-        self.parse_put_off().map(|job| job.out.run)
+        // The kind and what may be dropped stand before it.
+        let (_, bytes) = self.put_off.bytes().split_at_checked(2)?;
+        let mut run = Run::EMPTY;
+        self.limits().parse(&mut Parser { bytes }, &mut run)?;
+        Some(run)
     }
 
     fn turn_marks(&mut self, from: u8, to: u8) {

@@ -145,6 +145,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         Self::between(index, (from, to), true)
     }
 
+    #[inline(never)]
     pub(crate) const fn between(index: u8, (from, to): (u64, u64), descends: bool) -> Self {
         let (from, to) = if descends { (!to, !from) } else { (from, to) };
         Self {

@@ -27,6 +27,7 @@ pub(crate) struct RowBlocks {
 impl RowBlocks {
     /// Take the blocks of rows from the block table. Where it has none, all blocks count as
     /// existing, for the pointers of a store that stands alone are its caller's.
+    #[inline(never)]
     pub(crate) fn of<N: Nand>(media: &Media<'_, N>, config: &StoreConfig) -> Self {
         let (space_bits, pages_per_block) =
             (config.layout.space_bits, config.numbers.pages_per_block);

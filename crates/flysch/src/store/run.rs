@@ -60,6 +60,18 @@ pub(crate) struct Section {
 }
 
 impl Section {
+    /// A section that was not begun.
+    pub(crate) const NONE: Self = Self {
+        entries: 0,
+        planned: 0,
+        units: 0,
+        start: 0,
+        least: 0,
+        greatest: 0,
+        is_even: false,
+        is_fenced: false,
+    };
+
     /// In which of `count` equal parts between the least and the greatest code a code lies.
     /// Rounding never makes the part of a greater code smaller.
     pub(crate) fn part(&self, code: u64, count: u32, shape: Shape) -> u32 {
@@ -124,7 +136,7 @@ impl Head {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) head: Head,
     /// Number of extents.
@@ -146,6 +158,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// An empty run, to be filled.
+    pub(crate) const EMPTY: Self =
+        Self::empty(Head { level: 0, indexes: 0, marks: 0, flags: 0, bloom_size: 0 });
+
     /// An empty recent run.
     pub(crate) fn recent(flags: u8) -> Self {
         Self::empty(Head { level: RECENT, flags, ..Head::default() })
@@ -157,10 +173,19 @@ impl Run {
         Self::empty(Head { level, indexes: index, flags, ..Head::default() })
     }
 
-    pub(crate) fn empty(head: Head) -> Self {
-        let mut run = Self { head, pointers: (u32::MAX, 0), ..Self::default() };
-        run.bounds.iter_mut().for_each(|(_, greatest)| *greatest = u64::MAX);
-        run
+    pub(crate) const fn empty(head: Head) -> Self {
+        Self {
+            head,
+            extent_count: 0,
+            extents: [Extent { first: 0, count: 0 }; EXTENTS_MAX],
+            units: 0,
+            entries: 0,
+            distinct: 0,
+            pointers: (u32::MAX, 0),
+            evens: 0,
+            detail: [0; INDEX_MAX],
+            bounds: [(0, u64::MAX); INDEX_MAX],
+        }
     }
 
     /// The part of the run that holds an index.

@@ -37,14 +37,14 @@ const KEPT: u8 = IN_ROUND | IN_JOB | MERGED | FENCED;
 
 /// What numbers of a state are checked against.
 pub(crate) struct Limits<'a> {
-    config: &'a StoreConfig,
-    shapes: &'a [Shape; INDEX_MAX],
+    pub(crate) config: &'a StoreConfig,
+    pub(crate) shapes: &'a [Shape; INDEX_MAX],
 }
 
 impl Limits<'_> {
-    /// Read a run and check its numbers; None where one is impossible.
-    fn parse(&self, bytes: &mut Parser<'_>) -> Option<Run> {
-        let run = self.config.form().parse(bytes)?;
+    /// Read a run into an empty one, and check its numbers; None where one is impossible.
+    pub(crate) fn parse(&self, bytes: &mut Parser<'_>, run: &mut Run) -> Option<()> {
+        self.config.form().parse(bytes, run)?;
         let numbers = &self.config.numbers;
         let in_space = run.extents().iter().all(|extent| {
             extent.first < numbers.page_count() && extent.count <= numbers.page_count() / 2
@@ -52,8 +52,8 @@ impl Limits<'_> {
         let units = u64::from(run.pages()) * u64::from(self.config.layout.cells);
         let in_units = u64::from(run.entries) <= u64::from(run.units) * UNIT_ENTRIES_MAX;
         let in_runs = u64::from(run.units) <= units && run.distinct <= run.entries;
-        let is_sane = run.head.flags < 8 && self.has_level(&run);
-        (in_space && in_units && in_runs && is_sane).then_some(run)
+        let is_sane = run.head.flags < 8 && self.has_level(run);
+        (in_space && in_units && in_runs && is_sane).then_some(())
     }
 
     /// Whether the run's index has such a level, and may have such a plan.
@@ -96,13 +96,15 @@ impl Limits<'_> {
         out.word(u32::from(given));
     }
 
+    /// Read a job of a kind into an empty one; None where a number is impossible.
     #[inline(never)]
-    pub(crate) fn parse_job(&self, kind: u8, bytes: &mut Parser<'_>) -> Option<Job> {
+    pub(crate) fn parse_job(&self, kind: u8, bytes: &mut Parser<'_>, job: &mut Job) -> Option<()> {
         let index = kind.checked_sub(2);
         let drops = bytes.byte().filter(|drops| *drops < 8)?;
         let is_fenced = drops & 4 != 0;
         let drops = Drops { keeps_all: drops & 2 != 0, is_bottom: drops & 1 != 0 };
-        let mut run = self.parse(bytes)?;
+        let run = &mut job.out.run;
+        self.parse(bytes, run)?;
         run.head.marks |= if is_fenced { FENCED } else { 0 };
         run.head.marks |= if index.is_none() { MERGED } else { 0 };
         let (rice, delta, flags) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
@@ -135,12 +137,12 @@ impl Limits<'_> {
             && section.units <= run.units
             && section.entries <= run.entries
             && section.planned <= self.config.numbers.page_count();
-        let section = Section { start: run.units.checked_sub(section.units)?, ..section };
-        let out =
-            Output { run, index: out_index, section, coding, floor, distinct, ..Output::default() };
-        let resume = (out.run.entries > 0).then_some(done);
-        let job = Job { index, drops, out, done, resume, ..Job::default() };
-        is_sane.then_some(job)
+        let start = run.units.checked_sub(section.units)?;
+        (job.index, job.drops, job.done) = (index, drops, done);
+        job.resume = (run.entries > 0).then_some(done);
+        (job.out.index, job.out.section) = (out_index, Section { start, ..section });
+        (job.out.coding, job.out.floor, job.out.distinct) = (coding, floor, distinct);
+        is_sane.then_some(())
     }
 }
 
@@ -218,26 +220,16 @@ impl Store<'_> {
         }
         let count = bytes.byte().ok_or(StateError::Length)?;
         for number in 0..count {
-            let marks = bytes.byte().filter(|marks| marks & !KEPT == 0);
-            let run = marks.and_then(|_| self.limits().parse(bytes));
-            let run = run.filter(|run| self.is_in_order(run));
-            let mut run = run.ok_or(StateError::Run(number))?;
-            run.head.marks = marks.unwrap_or(0);
-            let has_fences = run.head.is(FENCED);
-            if has_fences && (run.head.is_recent() || run.units < 2) {
-                return Err(StateError::Run(number));
-            }
-            let at = self.runs.slots().end;
-            if run.head.is_recent() {
-                self.list_recent(at, run);
-            } else {
-                self.runs.insert(at, &run);
-            }
+            self.load_run(bytes).ok_or(StateError::Run(number))?;
         }
         let kind = bytes.byte().ok_or(StateError::Length)?;
         if kind > 0 {
-            let job = self.limits().parse_job(kind, bytes).filter(|job| self.has_inputs(job));
-            self.job = Some(job.ok_or(StateError::Job)?);
+            let limits = Limits { config: &self.config, shapes: &self.shapes };
+            let job = self.job.insert(Job::NONE);
+            limits.parse_job(kind, bytes, job).ok_or(StateError::Job)?;
+            if !self.job.as_ref().is_some_and(|job| self.has_inputs(job)) {
+                return Err(StateError::Job);
+            }
         } else if self.runs.heads().any(|(_, head)| head.is(IN_JOB)) {
             return Err(StateError::Job);
         }
@@ -245,6 +237,25 @@ impl Store<'_> {
             self.distinct[index] = u16::from(bytes.byte().ok_or(StateError::Length)?) + 1;
         }
         if bytes.bytes.is_empty() { Ok(()) } else { Err(StateError::Length) }
+    }
+
+    /// Read the next run of a state; None where it cannot be.
+    #[inline(never)]
+    fn load_run(&mut self, bytes: &mut Parser<'_>) -> Option<()> {
+        let marks = bytes.byte().filter(|marks| marks & !KEPT == 0)?;
+        let mut run = Run::EMPTY;
+        self.limits().parse(bytes, &mut run)?;
+        self.is_in_order(&run).then_some(())?;
+        run.head.marks = marks;
+        let is_level = !run.head.is_recent();
+        (!run.head.is(FENCED) || is_level && run.units >= 2).then_some(())?;
+        let at = self.runs.slots().end;
+        if is_level {
+            self.runs.insert(at, &run);
+        } else {
+            self.list_recent(at, &mut run);
+        }
+        Some(())
     }
 
     /// Whether a run may follow those that were read so far.

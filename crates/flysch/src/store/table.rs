@@ -81,11 +81,13 @@ impl Form {
         }
     }
 
-    /// Read the body of a run; None where the bytes cannot be one. Whether its pages exist is not
-    /// checked.
-    pub(crate) fn parse(self, bytes: &mut Parser<'_>) -> Option<Run> {
+    /// Read the body of a run into an empty one; None where the bytes cannot be one. Whether its
+    /// pages exist is not checked.
+    #[inline(never)]
+    pub(crate) fn parse(self, bytes: &mut Parser<'_>, run: &mut Run) -> Option<()> {
+        debug_assert!(run.extents().is_empty(), "nothing was read before");
         let (level, indexes, counts) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
-        let mut run = Run::empty(Head { level, indexes, flags: counts >> 4, ..Head::default() });
+        run.head = Head { level, indexes, flags: counts >> 4, ..Head::default() };
         let evens = bytes.byte()?;
         for _ in 0..counts & 15 {
             let extent = Extent { first: bytes.word()?, count: bytes.word()? };
@@ -97,19 +99,19 @@ impl Form {
         let least = bytes.word()?;
         run.pointers = (least, least.wrapping_add(bytes.word()?));
         if run.head.is_recent() {
-            self.parse_sections(&mut run, bytes)?;
+            self.parse_sections(run, bytes)?;
             run.evens = evens;
             // A recent run does not serve an index any more whose entries went to a level.
             let is_served = indexes & !run.head.indexes == 0;
             run.head.indexes = indexes;
-            return is_served.then_some(run);
+            return is_served.then_some(());
         }
         let section = Section { planned: bytes.word()?, ..Section::default() };
         (indexes < self.index_count).then_some(())?;
         let section = self.parse_bounds(indexes, section, bytes)?;
         run.set_section(indexes, &section);
         run.evens = evens;
-        Some(run)
+        Some(())
     }
 
     fn parse_sections(self, run: &mut Run, bytes: &mut Parser<'_>) -> Option<()> {
@@ -258,13 +260,25 @@ impl<'ram> Runs<'ram> {
     }
 
     pub(crate) fn run(&self, slot: usize) -> Run {
-        let at = self.offset(slot);
-        let head = self.head_at(at);
-        let end = at + usize::from(self.bytes[at]);
-        let run = self.form.parse(&mut Parser { bytes: &self.bytes[at + FRONT..end] });
-        let Some(mut run) = run else { unreachable!("a run was listed here") };
-        run.head = head;
+        let mut run = Run::EMPTY;
+        let body = &mut Parser { bytes: self.body(slot) };
+        let Some(()) = self.form.parse(body, &mut run) else {
+            unreachable!("a run was listed here")
+        };
+        run.head = self.head(slot);
         run
+    }
+
+    /// The part of a run that holds an index.
+    #[inline(never)]
+    pub(crate) fn section(&self, slot: usize, index: u8) -> Section {
+        self.run(slot).section(index)
+    }
+
+    /// Number of entries of a run.
+    #[inline(never)]
+    pub(crate) fn entries(&self, slot: usize) -> u32 {
+        self.run(slot).entries
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Run> + '_ {

@@ -200,7 +200,7 @@ impl Bits<'_> {
 pub(crate) struct Malformed;
 
 /// Reads the entries of a unit one by one, from windows of its bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitReader {
     code: u64,
     pointer: u32,
@@ -212,6 +212,17 @@ pub(crate) struct UnitReader {
 }
 
 impl UnitReader {
+    /// A reader of nothing.
+    pub(crate) const NONE: Self = Self {
+        code: 0,
+        pointer: 0,
+        bit: 0,
+        left: 0,
+        coding: Coding { rice: 0, delta: 0, flags: 0, has_dups: false },
+        flags: 0,
+        started: false,
+    };
+
     pub(crate) const fn new(header: &Header, shape: Shape) -> Self {
         Self {
             code: header.first,

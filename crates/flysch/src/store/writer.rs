@@ -33,7 +33,7 @@ pub(crate) trait Source {
 }
 
 /// A run that is being written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Output {
     pub(crate) run: Run,
     /// The index whose section is being written; None before the first.
@@ -72,11 +72,21 @@ struct Gaps {
 
 impl Output {
     /// An output that continues `run`.
-    pub(crate) fn new(run: Run) -> Self {
-        Self { run, ..Self::default() }
+    pub(crate) const fn new(run: Run) -> Self {
+        Self {
+            run,
+            index: None,
+            section: Section::NONE,
+            coding: Coding { rice: 0, delta: 0, flags: 0, has_dups: false },
+            floor: 0,
+            distinct: 0,
+            packs: false,
+            is_ended: false,
+        }
     }
 
-    /// Fill a page with the next units.
+    /// Fill a page with the next units. At an error and at [`Fill::Pause`] the caller has to put
+    /// back what the output was before.
     pub(crate) fn fill(
         &mut self,
         source: &mut dyn Source,
@@ -86,7 +96,7 @@ impl Output {
     ) -> Result<Fill, StoreError> {
         debug_assert_eq!(frame.len(), layout.page_size(), "a frame is a page");
         frame.fill(0);
-        let before = *self;
+        let before = self.run.entries;
         for cell in 0..layout.cells as usize {
             let next = source.peek()?;
             if next != Next::Pause && self.is_fence_due(next, shapes) {
@@ -95,10 +105,7 @@ impl Output {
             }
             match next {
                 Next::End => return Ok(if cell == 0 { Fill::End } else { Fill::Last }),
-                Next::Pause if self.run.entries == before.run.entries => {
-                    *self = before;
-                    return Ok(Fill::Pause);
-                }
+                Next::Pause if self.run.entries == before => return Ok(Fill::Pause),
                 Next::Pause if self.is_fence_due(next, shapes) => {
                     self.put_fence(next, layout.cell_mut(frame, cell), (shapes, fence));
                 }
