@@ -209,7 +209,7 @@ impl Sweep {
         let stand = &mut self.stands[usize::from(source)];
         let key = (self.index, self.code);
         stand.unit = match stand.ahead {
-            UNKNOWN => match store.first_unit(slot, key, reading)? {
+            UNKNOWN => match store.first_unit((slot, &run), key, reading)? {
                 Some(unit) => unit,
                 None => return Ok(()),
             },
