@@ -11,8 +11,8 @@ pub(super) enum Content {
     Half,
     /// Random characters of base64. Their codes alone save a quarter.
     Text,
-    /// Random bytes in rows of 100 with a few equal ones before each, as in pages of a database. Zstd
-    /// makes codes for them that save next to nothing.
+    /// Random bytes in rows of 100 with a few equal ones before each, as in pages of a database.
+    /// Zstd makes codes for them that save next to nothing.
     Rows,
     /// Words of a small vocabulary, in which compressors find many short matches.
     Words,
@@ -68,8 +68,8 @@ impl Content {
     }
 }
 
-/// What SQLite writes before a row of 100 bytes, but for its number: the length of the row and of its
-/// header, NULL in place of the number, and the type of the text.
+/// What SQLite writes before a row of 100 bytes, but for its number: the length of the row and of
+/// its header, NULL in place of the number, and the type of the text.
 const HEAD: [u8; 6] = [104, 7, 3, 0, 0x81, 0x55];
 
 /// Words of 3 to 9 letters with a space behind each, always the same ones.

@@ -5,7 +5,7 @@ use crate::deflate::symbols;
 
 /// The magic number of a frame.
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// The types of blocks, in bits 1 and 2 of their headers: as they are, one byte repeated, compressed.
+/// The types of blocks, in bits 1 and 2 of their headers: as they are, a byte repeated, compressed.
 const RAW: u32 = 0;
 const REPEATED: u32 = 1;
 const COMPRESSED: u32 = 2;
