@@ -155,7 +155,7 @@ impl Database {
 
     fn run(&self, sql: &[u8], mut on_row: impl FnMut(&Statement<'_>)) -> Result<Work, Error> {
         let text = terminated(sql)?;
-        let mut work = Work { sql_bytes: sql.len() as u64, ..Work::default() };
+        let mut work = Work::default();
         self.connection.run(|connection| {
             let mut rest = text.as_c_str();
             while !rest.is_empty() {
@@ -165,6 +165,7 @@ impl Database {
                 }
                 rest = tail;
             }
+            work.pages = connection.take_pages();
             Ok(work)
         })
     }

@@ -18,7 +18,7 @@ pub struct Prepared<'d> {
 pub struct Answer {
     /// The rows in the order in which SQLite returned them.
     pub rows: Vec<Vec<Value>>,
-    /// The work of the run. No text was compiled, so its `sql_bytes` are 0.
+    /// The work of the run.
     pub work: Work,
 }
 
@@ -56,6 +56,7 @@ fn step_through(statement: &mut Statement<'_>, values: &[Value]) -> Result<Answe
         rows.push(statement.row());
     }
     let vm_steps = statement.take_vm_steps();
-    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, ..Work::default() };
+    let pages = statement.connection().take_pages();
+    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, pages, ..Work::default() };
     Ok(Answer { rows, work })
 }

@@ -17,14 +17,14 @@ pub enum Value {
 pub struct Work {
     /// Statements compiled and run.
     pub statements: u64,
-    /// Bytes of SQL text.
-    pub sql_bytes: u64,
     /// Instructions of SQLite's virtual machine.
     pub vm_steps: u64,
     /// Rows returned.
     pub rows: u64,
     /// Columns of the results that were compiled.
     pub columns: u64,
+    /// Pages that SQLite asked its cache for and found there.
+    pub pages: u64,
 }
 
 impl From<i64> for Value {
@@ -42,9 +42,9 @@ impl From<&str> for Value {
 impl std::ops::AddAssign for Work {
     fn add_assign(&mut self, other: Self) {
         self.statements += other.statements;
-        self.sql_bytes += other.sql_bytes;
         self.vm_steps += other.vm_steps;
         self.rows += other.rows;
         self.columns += other.columns;
+        self.pages += other.pages;
     }
 }

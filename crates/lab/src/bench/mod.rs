@@ -20,6 +20,7 @@ pub mod run;
 pub mod scenario;
 pub mod session;
 pub mod site;
+pub(crate) mod sql;
 mod steps;
 pub mod throughput;
 

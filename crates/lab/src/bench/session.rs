@@ -14,6 +14,7 @@ use super::measure::{Measured, Timing, measure};
 use super::run::Run;
 use super::scenario::{Scenario, Timers};
 use super::site::Site;
+use super::sql::charge;
 use crate::machine::Machine;
 use crate::machine::files::Files;
 #[cfg(feature = "redb")]
@@ -187,16 +188,14 @@ impl<'a> Session<'a> {
         database: &Database,
         sql: impl AsRef<[u8]>,
     ) -> Result<(), flysch_sqlite::Error> {
-        let literal_len = literal_len(sql.as_ref());
-        let work = database.execute(sql)?;
-        self.charge(&work, literal_len);
+        let work = database.execute(&sql)?;
+        self.charge(&work, sql.as_ref());
         Ok(())
     }
 
-    /// Charge the CPU time that SQLite takes for `work`. `literal_len` bytes of its SQL text lie
-    /// inside string literals, which are cheaper to parse.
-    pub fn charge(&self, work: &Work, literal_len: u64) {
-        charge(&*self.site, work, literal_len);
+    /// Charge the CPU time that SQLite takes for `work`, and for compiling the text `sql`.
+    pub fn charge(&self, work: &Work, sql: &[u8]) {
+        charge(&*self.site, work, sql);
     }
 
     /// Charge the CPU time of building a statement's text with this many random characters.
@@ -332,25 +331,4 @@ impl<'a> Interval<'a> {
             request_ns: self.request_ns,
         }
     }
-}
-
-/// Charge the CPU time that SQLite takes for `work`, of whose SQL `literal_len` bytes lie inside
-/// string literals.
-pub(crate) fn charge(site: &dyn Site, work: &Work, literal_len: u64) {
-    for (unit, number) in [
-        (Unit::SqlStatement, work.statements),
-        (Unit::SqlByte, work.sql_bytes - literal_len),
-        (Unit::SqlLiteral, literal_len),
-        (Unit::SqlColumn, work.columns),
-        (Unit::SqlRow, work.rows),
-        (Unit::SqlStep, work.vm_steps),
-    ] {
-        site.charge(unit, number);
-    }
-}
-
-/// Number of bytes inside the string literals of a statement.
-pub(crate) fn literal_len(sql: &[u8]) -> u64 {
-    let parts = sql.split(|&byte| byte == b'\'').skip(1).step_by(2);
-    parts.map(|literal| literal.len() as u64).sum()
 }

@@ -11,20 +11,24 @@ pub(super) enum Content {
     Half,
     /// Random characters of base64. Their codes alone save a quarter.
     Text,
+    /// Random bytes in rows of 100 with a few equal ones before each, as in pages of a database.
+    /// Zstd makes codes for them that save next to nothing.
+    Rows,
     /// Words of a small vocabulary, in which compressors find many short matches.
     Words,
     Zeros,
 }
 
 impl Content {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Random, Self::Half, Self::Text, Self::Words, Self::Zeros];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Random, Self::Half, Self::Text, Self::Rows, Self::Words, Self::Zeros];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
             Self::Half => "half",
             Self::Text => "text",
+            Self::Rows => "rows",
             Self::Words => "words",
             Self::Zeros => "zeros",
         }
@@ -50,6 +54,10 @@ impl Content {
                     *byte = CHARACTERS[usize::from(*byte % 64)];
                 }
             }
+            Self::Rows => bytes.chunks_mut(106).for_each(|row| {
+                let head = row.len().min(HEAD.len());
+                row[..head].copy_from_slice(&HEAD[..head]);
+            }),
             Self::Words => {
                 let words = vocabulary();
                 let drawn = std::iter::repeat_with(|| &words[draw(&mut prng, words.len())]);
@@ -59,6 +67,10 @@ impl Content {
         bytes
     }
 }
+
+/// What SQLite writes before a row of 100 bytes, but for its number: the length of the row and of
+/// its header, NULL in place of the number, and the type of the text.
+const HEAD: [u8; 6] = [104, 7, 3, 0, 0x81, 0x55];
 
 /// Words of 3 to 9 letters with a space behind each, always the same ones.
 fn vocabulary() -> Vec<Vec<u8>> {

@@ -5,14 +5,16 @@ use flysch_linux::cpu::Unit;
 use flysch_sqlite::Database;
 
 use super::content::Content;
-use crate::bench::session::{charge, literal_len};
 use crate::bench::site::Site;
+use crate::bench::sql::charge;
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::{Alphabet, RandomStrings};
 
 const MEMORY: &str = ":memory:";
 const FILE: &str = "calibrate.db";
 const ROWS: u32 = 300;
+/// Rows of the table whose rows take several pages.
+const LARGE_ROWS: u32 = 40;
 
 /// Statements to measure.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +22,8 @@ pub(super) struct Sql {
     pub(super) name: &'static str,
     pub(super) calls: u32,
     place: Place,
-    /// The text of the statement for a row. `{id}` stands for its number, `{short}` and `{long}`
-    /// for strings.
+    /// The text of the statement for a row. `{id}` stands for its number, `{short}`,
+    /// `{long}` and `{large}` for strings.
     text: &'static str,
 }
 
@@ -44,6 +46,8 @@ const fn of(place: Place, name: &'static str, calls: u32, text: &'static str) ->
 const TEXT: &str = "";
 const SUM: &str = "SELECT 1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17+18+19+20+21+22+23+24;";
 const SELECT: &str = "SELECT value FROM rows WHERE id = {id};";
+const SELECT_LARGE: &str = "SELECT value FROM large WHERE id = {id} % 40 + 1;";
+const UPDATE_LARGE: &str = "UPDATE large SET value = '{large}' WHERE id = {id} % 40 + 1;";
 const UPDATE: &str = "UPDATE rows SET value = '{short}' WHERE id = {id};";
 const INSERT_WIDE: &str = "INSERT INTO wide (id, column_1, column_2, column_3, column_4) \
                            VALUES ({id} + 1000, {id}, 7, '{short}', NULL);";
@@ -55,16 +59,22 @@ const WRITTEN: Place = Place::File("PRAGMA journal_mode = memory; PRAGMA synchro
 /// A file with a journal, which nothing makes durable.
 const JOURNALED: Place = Place::File("PRAGMA synchronous = off;");
 
-pub(super) const ALL: [Sql; 20] = [
+pub(super) const ALL: [Sql; 30] = [
     of(Place::Memory, "text", 100, TEXT),
     of(Place::Memory, "constant", 100, "SELECT 1;"),
     of(Place::Memory, "sum", 100, SUM),
+    of(Place::Memory, "literal short", 100, "SELECT '{short}';"),
+    of(Place::Memory, "literal long", 100, "SELECT '{long}';"),
+    of(Place::Memory, "literal large", 50, "SELECT '{large}';"),
     of(Place::Memory, "begin", 100, "BEGIN; COMMIT;"),
     of(Place::Memory, "select", 100, SELECT),
     of(Place::Memory, "select two", 100, "SELECT id, value FROM rows WHERE id = {id};"),
     of(Place::Memory, "select wide", 100, "SELECT * FROM wide WHERE id = {id};"),
+    of(Place::Memory, "select large", 50, SELECT_LARGE),
     of(Place::Memory, "count", 10, "SELECT count(*) FROM rows WHERE id % 7 = 3;"),
     of(Place::Memory, "scan", 10, "SELECT id FROM rows WHERE id % 7 <> 3;"),
+    of(Place::Memory, "count short", 10, "SELECT count(*) FROM more WHERE id % 7 = 3;"),
+    of(Place::Memory, "scan short", 10, "SELECT id FROM more WHERE id % 7 <> 3;"),
     of(Place::Memory, "join", 4, "SELECT rows.value FROM rows, more WHERE rows.id = more.id;"),
     of(
         Place::Transaction,
@@ -74,8 +84,12 @@ pub(super) const ALL: [Sql; 20] = [
     ),
     of(Place::Transaction, "insert long", 100, "INSERT INTO more VALUES ({id} + 2000, '{long}');"),
     of(Place::Transaction, "insert wide", 100, INSERT_WIDE),
+    of(Place::Transaction, "append short", 100, "INSERT INTO more VALUES (NULL, '{short}');"),
+    of(Place::Transaction, "append long", 100, "INSERT INTO more VALUES (NULL, '{long}');"),
+    of(Place::Transaction, "append large", 50, "INSERT INTO more VALUES (NULL, '{large}');"),
     of(Place::Transaction, "update short", 100, UPDATE),
     of(Place::Transaction, "update long", 100, "UPDATE rows SET value = '{long}' WHERE id = {id};"),
+    of(Place::Transaction, "update large", 50, UPDATE_LARGE),
     of(Place::Transaction, "delete", 100, "DELETE FROM rows WHERE id = {id};"),
     of(Place::Memory, "update alone", 100, UPDATE),
     of(READ, "select file", 100, SELECT),
@@ -110,7 +124,8 @@ impl Prepared {
             let id = call * 37 % ROWS + 1;
             let text = sql.text.replace("{id}", &id.to_string());
             let text = text.replace("{short}", &strings.short());
-            text.replace("{long}", &strings.long()).into_bytes()
+            let text = text.replace("{long}", &strings.long());
+            text.replace("{large}", &strings.large()).into_bytes()
         });
         let texts = texts.collect();
         Ok(Self { sql, database, texts })
@@ -124,8 +139,9 @@ impl Prepared {
         }
         for text in &self.texts {
             let work = self.database.execute(text);
-            let work = work.map_err(sqlite_error(String::from_utf8_lossy(text).into_owned()))?;
-            charge(site, &work, literal_len(text));
+            let work = work
+                .map_err(|error| sqlite_error(String::from_utf8_lossy(text).into_owned())(error))?;
+            charge(site, &work, text);
         }
         Ok(())
     }
@@ -153,7 +169,7 @@ impl Prepared {
     }
 }
 
-/// Make the tables: two of an id and a string, and one of 17 columns.
+/// Make the tables: three of an id and a string, and one of 17 columns.
 fn fill(database: &Database, strings: &mut Strings) -> Result<(), flysch_sqlite::Error> {
     let columns: Vec<String> = (1..17).map(|number| format!("column_{number}")).collect();
     for text in [
@@ -163,6 +179,7 @@ fn fill(database: &Database, strings: &mut Strings) -> Result<(), flysch_sqlite:
         format!("CREATE TABLE wide (id INTEGER PRIMARY KEY, {});", columns.join(",")),
         "CREATE TABLE rows (id INTEGER PRIMARY KEY, value TEXT);".to_owned(),
         "CREATE TABLE more (id INTEGER PRIMARY KEY, value TEXT);".to_owned(),
+        "CREATE TABLE large (id INTEGER PRIMARY KEY, value TEXT);".to_owned(),
     ] {
         database.execute(text)?;
     }
@@ -173,6 +190,10 @@ fn fill(database: &Database, strings: &mut Strings) -> Result<(), flysch_sqlite:
         database.execute(format!("INSERT INTO rows VALUES ({id}, '{long}');"))?;
         database.execute(format!("INSERT INTO more VALUES ({id}, '{short}');"))?;
         database.execute(format!("INSERT INTO wide VALUES ({id}{wide});"))?;
+    }
+    for id in 1..=LARGE_ROWS {
+        let large = strings.large();
+        database.execute(format!("INSERT INTO large VALUES ({id}, '{large}');"))?;
     }
     database.execute("COMMIT;").map(drop)
 }
@@ -191,6 +212,10 @@ impl Strings {
 
     fn long(&mut self) -> String {
         self.next(600)
+    }
+
+    fn large(&mut self) -> String {
+        self.next(5000)
     }
 
     fn next(&mut self, len: usize) -> String {

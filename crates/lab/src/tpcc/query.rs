@@ -8,14 +8,14 @@ use super::error::TpccError;
 #[derive(Clone, Copy)]
 pub struct Compiler<'d> {
     database: &'d Database,
-    charge: &'d dyn Fn(&Work),
+    charge: &'d dyn Fn(&Work, &str),
 }
 
 /// A prepared statement whose work is charged.
 pub(super) struct Query<'d> {
     prepared: Prepared<'d>,
     text: &'static str,
-    charge: &'d dyn Fn(&Work),
+    charge: &'d dyn Fn(&Work, &str),
 }
 
 /// A row that a query returned.
@@ -31,8 +31,9 @@ macro_rules! values {
 pub(super) use values;
 
 impl<'d> Compiler<'d> {
-    /// A compiler for `database`. The work of each statement is passed to `charge`.
-    pub fn new(database: &'d Database, charge: &'d dyn Fn(&Work)) -> Self {
+    /// A compiler for `database`. The work of each statement is passed to `charge`, with the
+    /// text that was compiled.
+    pub fn new(database: &'d Database, charge: &'d dyn Fn(&Work, &str)) -> Self {
         Self { database, charge }
     }
 
@@ -40,7 +41,7 @@ impl<'d> Compiler<'d> {
     pub(super) fn query(self, text: &'static str) -> Result<Query<'d>, TpccError> {
         let prepared = self.database.prepare(text);
         let prepared = prepared.map_err(|error| TpccError::Sqlite { statement: text, error })?;
-        (self.charge)(&Work { sql_bytes: text.len() as u64, ..Work::default() });
+        (self.charge)(&Work::default(), text);
         Ok(Query { prepared, text, charge: self.charge })
     }
 }
@@ -51,7 +52,7 @@ impl Query<'_> {
         let text = self.text;
         let answer = self.prepared.run(values);
         let answer = answer.map_err(|error| TpccError::Sqlite { statement: text, error })?;
-        (self.charge)(&answer.work);
+        (self.charge)(&answer.work, "");
         Ok(answer.rows.into_iter().map(|values| Row { values, text }).collect())
     }
 

@@ -85,6 +85,8 @@ pub enum Unit {
     ZstdPosition,
     /// One table of codes that zstd makes: of literals, or of one part of its sequences.
     ZstdTable,
+    /// One value of a byte for which a table of literals is made.
+    ZstdSymbol,
     /// One literal that zstd codes by such a table.
     ZstdLiteral,
     /// One sequence of zstd: literals to copy and a match.
@@ -109,6 +111,8 @@ pub enum Unit {
     UnzstdOut,
     /// One statement that SQLite compiles and runs.
     SqlStatement,
+    /// One word, number, string or sign of SQL.
+    SqlToken,
     /// One byte of SQL outside string literals.
     SqlByte,
     /// One byte of SQL inside a string literal.
@@ -119,6 +123,8 @@ pub enum Unit {
     SqlRow,
     /// One step of SQLite's virtual machine.
     SqlStep,
+    /// One page that SQLite asks its cache for and finds there.
+    SqlPage,
     /// One read of a file by SQLite, with the page that it fills.
     SqlRead,
     /// One write of a file by SQLite, with the page or the record that it writes.

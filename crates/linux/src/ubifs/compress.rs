@@ -51,23 +51,21 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
         return (Compressor::None, data.to_vec());
     };
     let parameter = u64::from(number(compressor));
-    let stored = PACKED.recall(parameter, data, || Some(shrunk(codec, data).unwrap_or_default()));
-    let stored = stored.filter(|stored| !stored.is_empty());
+    let made = PACKED.recall(parameter, data, || Some(compressed(codec, data)));
+    let made = made.expect("any data can be compressed");
+    let shrinks = made.len() + GAIN_MIN <= data.len();
     if codec == Codec::CryptoDeflate {
         cpu.charge(Unit::DeflateSymbol, symbols(data));
     }
-    // A compressor that gains nothing has given about as many bytes as it took. Zstd has made no
-    // codes then: it sees that the data does not shrink.
-    cpu.compress(codec, data.len(), stored.as_ref().map_or(data.len(), Vec::len));
+    // A compressor that gains nothing has given about as many bytes as it took.
+    cpu.compress(codec, data.len(), if shrinks { made.len() } else { data.len() });
     if codec == Codec::Zstd {
-        let parts = stored.as_ref().map_or(Parts::unmatched(data.len()), |frame| Parts::of(frame));
+        let parts = Parts::made(&made, data);
         cpu.charge(Unit::ZstdPosition, parts.positions);
+        cpu.charge(Unit::ZstdSymbol, parts.symbols);
         charge(cpu, parts, [Unit::ZstdTable, Unit::ZstdLiteral, Unit::ZstdSequence]);
     }
-    match stored {
-        Some(stored) => (compressor, stored),
-        None => (Compressor::None, data.to_vec()),
-    }
+    if shrinks { (compressor, made) } else { (Compressor::None, data.to_vec()) }
 }
 
 /// Charge for what a frame of zstd consists of: its tables, coded literals and sequences.
@@ -78,14 +76,13 @@ fn charge(cpu: &Cpu, parts: Parts, units: [Unit; 3]) {
     }
 }
 
-/// The compressed form of a block, which is never empty. `None` if it saves too little.
-fn shrunk(codec: Codec, data: &[u8]) -> Option<Vec<u8>> {
-    let stored = match codec {
+/// The compressed form of a block, which may be no shorter.
+fn compressed(codec: Codec, data: &[u8]) -> Vec<u8> {
+    match codec {
         Codec::Zlib | Codec::CryptoDeflate => deflate_raw(data),
         Codec::Zstd => crate::zstd::compress(data),
         Codec::Lzo | Codec::Rtime => lzo::compress(data),
-    };
-    (stored.len() + GAIN_MIN <= data.len()).then_some(stored)
+    }
 }
 
 /// Decompress stored bytes into `size` bytes. `None` if they are malformed.

@@ -1,10 +1,17 @@
 //! What a frame consists of, by its headers (RFC 8878, section 3.1). The time that zstd takes
 //! depends on it: data without matches are done quickly, and so are literals that are not coded.
 
+use crate::deflate::symbols;
+
 /// The magic number of a frame.
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// The type of a compressed block, in bits 1 and 2 of its header.
+/// The types of blocks, in bits 1 and 2 of their headers: as they are, a byte repeated, compressed.
+const RAW: u32 = 0;
+const REPEATED: u32 = 1;
 const COMPRESSED: u32 = 2;
+/// Literals up to this number are not coded (`COMPRESS_LITERALS_SIZE_MIN` in
+/// `zstd_compress_literals.c`).
+const LITERALS_MIN: usize = 63;
 /// The mode of a code of sequences whose table is in the frame.
 const OWN_TABLE: u8 = 2;
 
@@ -19,35 +26,54 @@ pub(crate) struct Parts {
     pub literals: u64,
     /// Sequences: literals to copy and a match.
     pub sequences: u64,
+    /// Values of bytes for which tables of literals were made. Only making a frame counts them.
+    pub symbols: u64,
 }
 
 impl Parts {
-    /// The parts of data in which no match was found.
-    pub(crate) fn unmatched(len: usize) -> Self {
-        Self { positions: positions(len as u64, 0), ..Self::default() }
-    }
-
     /// The parts of a frame. What lies behind damage is not counted.
     pub(crate) fn of(frame: &[u8]) -> Self {
         let mut parts = Self::default();
-        let mut rest = frame.strip_prefix(&MAGIC).and_then(blocks).unwrap_or_default();
-        while let Some((header, behind)) = rest.split_first_chunk::<3>() {
-            let header = little_endian(*header);
-            let size = header >> 3;
-            let is_compressed = header >> 1 & 3 == COMPRESSED;
-            // A repeated byte is stored once.
-            let stored = if header >> 1 & 3 == 1 { 1 } else { size as usize };
-            let Some((block, next)) = behind.split_at_checked(stored) else { break };
-            if is_compressed {
+        for (kind, block) in blocks(frame) {
+            if kind == COMPRESSED {
                 // A block that ends in its headers is damaged.
                 let _: Option<()> = parts.add(block);
             }
-            if header & 1 == 1 {
-                break;
-            }
-            rest = next;
         }
         parts
+    }
+
+    /// What making a frame of `data` took. Beside what the frame has, that is the search in blocks
+    /// that are stored as they are, and codes of literals that were made and saved nothing.
+    pub(crate) fn made(frame: &[u8], data: &[u8]) -> Self {
+        let mut parts = Self::of(frame);
+        for (kind, block) in blocks(frame) {
+            if kind == RAW {
+                parts.positions += positions(block.len() as u64, 0);
+                parts.try_code(block);
+            } else if let Some(literals) = Literals::of(block).filter(|_| kind == COMPRESSED) {
+                if literals.has_table {
+                    parts.symbols += symbols(data);
+                }
+                parts.try_code(literals.raw(block));
+            }
+        }
+        parts
+    }
+
+    /// Count the code that zstd makes of literals before it stores them as they are. It makes none
+    /// for few, or where none is frequent (`HUF_compress_internal` in `huf_compress.c`).
+    fn try_code(&mut self, literals: &[u8]) {
+        let mut counts = [0; 256];
+        for &literal in literals {
+            counts[usize::from(literal)] += 1;
+        }
+        let most = counts.iter().copied().max().unwrap_or(0);
+        if literals.len() > LITERALS_MIN && most > literals.len() / 128 + 4 {
+            self.tables += 1;
+            self.literals += literals.len() as u64;
+            self.symbols += symbols(literals);
+        }
     }
 
     /// Add the parts of a compressed block.
@@ -66,8 +92,24 @@ impl Parts {
     }
 }
 
+/// The blocks of a frame with their types, up to the last one or to damage.
+fn blocks(frame: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let mut rest = frame.strip_prefix(&MAGIC).and_then(behind_header);
+    std::iter::from_fn(move || {
+        let (header, behind) = rest?.split_first_chunk::<3>()?;
+        let header = little_endian(*header);
+        let (kind, size) = (header >> 1 & 3, header >> 3);
+        // A repeated byte is stored once.
+        let stored = if kind == REPEATED { 1 } else { size as usize };
+        let (block, next) = behind.split_at_checked(stored)?;
+        let is_last = header & 1 == 1;
+        rest = (!is_last).then_some(next);
+        Some((kind, block))
+    })
+}
+
 /// What lies behind the header of a frame.
-fn blocks(frame: &[u8]) -> Option<&[u8]> {
+fn behind_header(frame: &[u8]) -> Option<&[u8]> {
     let (&descriptor, rest) = frame.split_first()?;
     let is_single = descriptor & 0x20 != 0;
     let window = usize::from(!is_single);
@@ -83,6 +125,8 @@ struct Literals {
     is_coded: bool,
     /// Whether the table of their codes is in the block.
     has_table: bool,
+    /// Whether they are stored as they are.
+    is_raw: bool,
     /// Bytes that they and their header take.
     len: usize,
 }
@@ -110,7 +154,13 @@ impl Literals {
             _ => sizes >> bits & ((1 << bits) - 1),
         };
         let len = header + usize::try_from(stored).ok()?;
-        Some(Self { number, is_coded, has_table: kind == 2, len })
+        Some(Self { number, is_coded, has_table: kind == 2, is_raw: kind == 0, len })
+    }
+
+    /// The literals that are stored as they are in this block. Empty if they are not.
+    fn raw<'b>(&self, block: &'b [u8]) -> &'b [u8] {
+        let from = self.len.saturating_sub(usize::try_from(self.number).unwrap_or(self.len));
+        block.get(from..self.len).filter(|_| self.is_raw).unwrap_or_default()
     }
 }
 
@@ -163,9 +213,18 @@ mod tests {
         let of = |data: &[u8]| Parts::of(&compress(data));
         assert_eq!(of(&bytes(4096, 256)), Parts::default(), "nothing shrinks");
         assert_eq!(of(&[]), Parts::default());
-        assert_eq!(Parts::unmatched(700).positions, 256 + 128 + 188 / 3);
+        let made = |data: &[u8]| Parts::made(&compress(data), data);
+        let random = bytes(700, 256);
+        let searched = Parts { positions: 256 + 128 + 188 / 3, ..Parts::default() };
+        assert_eq!(made(&random), searched, "no byte is frequent: {:?}", made(&random));
         let coded = of(&bytes(4096, 64));
         assert_eq!((coded.tables, coded.literals), (1, 4096), "one code of literals: {coded:?}");
+        assert_eq!(made(&bytes(4096, 64)), Parts { symbols: 64, ..coded });
+        // A tenth of zeros is frequent enough to make a code, and too little to save anything.
+        let rows: Vec<u8> =
+            bytes(900, 256).chunks(9).flat_map(|row| [row, &[0]].concat()).collect();
+        let tried = made(&rows);
+        assert_eq!((tried.tables, tried.literals), (1, 1000), "{tried:?}");
         let words = bytes(500, 16);
         let text: Vec<u8> = words.iter().flat_map(|&word| [b' ', b'a', word].repeat(3)).collect();
         let matched = of(&text);
@@ -182,7 +241,7 @@ mod tests {
         let frame = compress(&data);
         for at in 0..frame.len() {
             for cut in [&frame[..at], &[&frame[..at], &[!frame[at]], &frame[at + 1..]].concat()] {
-                assert!(Parts::of(cut).tables <= 40, "byte {at}");
+                assert!(Parts::made(cut, &data).tables <= 80, "byte {at}");
             }
         }
     }

@@ -77,7 +77,7 @@ impl<'a> PowerCutTest<'a> {
 
     /// Run `count` transactions, or until one fails. No CPU time is charged.
     pub fn run(&self, database: &Database, count: u32) -> Tally {
-        let free = |_: &_| {};
+        let free = |_: &_, _: &_| {};
         let mut tally = Tally::default();
         let mut transactions = match Transactions::prepare(Compiler::new(database, &free)) {
             Ok(transactions) => transactions,

@@ -77,6 +77,18 @@ impl Connection {
         self.check(code).map(|()| (statement, rest))
     }
 
+    /// How often SQLite asked its page caches for a page and found it there, since the last call.
+    pub(crate) fn take_pages(&self) -> u64 {
+        let (mut pages, mut highest) = (0, 0);
+        // SAFETY: the connection is open, and SQLite writes to these two numbers alone.
+        let code = unsafe {
+            let hits = sqlite::SQLITE_DBSTATUS_CACHE_HIT;
+            sqlite::sqlite3_db_status(self.raw, hits, &raw mut pages, &raw mut highest, 1)
+        };
+        assert_eq!(code, sqlite::SQLITE_OK, "SQLite counts the hits of its caches");
+        pages.unsigned_abs().into()
+    }
+
     /// Copy the pages of the database that is attached as `schema`.
     pub(crate) fn image(&self, schema: &CStr) -> Result<Vec<u8>, Error> {
         let mut size = 0_i64;

@@ -86,7 +86,8 @@ impl Steps for ContactsSteps {
             let sql = format!("SELECT * FROM contacts WHERE _id = {};", place + 1);
             interval.request("select", || {
                 let done = session.execute(database, sql);
-                done.map_err(sqlite_error(format!("request {number} of {requests}")))
+                let during = || sqlite_error(format!("request {number} of {requests}"));
+                done.map_err(|error| during()(error))
             })?;
         }
         let bytes = u64::from(requests) * u64::from(self.contacts.text_bytes());

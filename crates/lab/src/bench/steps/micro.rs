@@ -136,7 +136,8 @@ impl Steps for MicroSteps {
         for (number, sql) in (1..).zip(texts) {
             interval.request(kind.name(), || {
                 let done = session.execute(database, sql);
-                done.map_err(sqlite_error(format!("request {number} of {statements}")))
+                let during = || sqlite_error(format!("request {number} of {statements}"));
+                done.map_err(|error| during()(error))
             })?;
         }
         if is_one {

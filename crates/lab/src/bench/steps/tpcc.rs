@@ -106,7 +106,7 @@ impl Steps for TpccSteps {
         session: &Session<'_>,
         database: &mut Database,
     ) -> Result<Measured, RunError> {
-        let charge = |work: &Work| session.charge(work, 0);
+        let charge = |work: &Work, sql: &str| session.charge(work, sql.as_bytes());
         let mut transactions = Transactions::prepare(Compiler::new(database, &charge))?;
         // Compiling the statements reads the schema. This happens once, before the interval, so
         // what was recorded is discarded.

@@ -46,7 +46,7 @@ pub(super) fn load(
     };
     execute("CREATE TABLE", &schema::tables(orders_schema))?;
     execute("BEGIN", "BEGIN")?;
-    let free = |_: &_| {};
+    let free = |_: &_, _: &_| {};
     let compiler = Compiler::new(database, &free);
     let inserts = Relation::ALL.map(|relation| compiler.query(relation.insert()));
     let mut inserts = Inserts(inserts.into_iter().collect::<Result<_, _>>()?);

@@ -33,8 +33,9 @@ impl FileLog {
 
     /// Execute a query and return the number of its rows.
     fn ask(&self, session: &Session<'_>, sql: &str) -> Result<u64, RunError> {
-        let work = self.database.execute(sql).map_err(sqlite_error(sql.to_owned()))?;
-        session.charge(&work, 0);
+        let work = self.database.execute(sql);
+        let work = work.map_err(|error| sqlite_error(sql.to_owned())(error))?;
+        session.charge(&work, sql.as_bytes());
         Ok(work.rows)
     }
 }
@@ -53,7 +54,7 @@ impl Log for FileLog {
         let Batch { readings, kept_from } = batch;
         let execute = |sql: &[u8]| {
             let done = session.execute(&self.database, sql);
-            done.map_err(sqlite_error("inserting readings".to_owned()))
+            done.map_err(|error| sqlite_error("inserting readings".to_owned())(error))
         };
         // Without BEGIN and COMMIT, SQLite makes a single statement a transaction of its own.
         let is_several = readings.len() > 1 || kept_from.is_some();
