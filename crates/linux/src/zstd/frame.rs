@@ -52,7 +52,7 @@ impl Parts {
                 parts.positions += positions(block.len() as u64, 0);
                 parts.try_code(block);
             } else if let Some(literals) = Literals::of(block).filter(|_| kind == COMPRESSED) {
-                if literals.has_table {
+                if literals.kind == BY_OWN_TABLE {
                     parts.symbols += symbols(data);
                 }
                 parts.try_code(literals.raw(block));
@@ -79,10 +79,10 @@ impl Parts {
     /// Add the parts of a compressed block.
     fn add(&mut self, block: &[u8]) -> Option<()> {
         let literals = Literals::of(block)?;
-        if literals.is_coded {
+        if literals.kind >= BY_OWN_TABLE {
             self.literals += literals.number;
         }
-        self.tables += u64::from(literals.has_table);
+        self.tables += u64::from(literals.kind == BY_OWN_TABLE);
         let (sequences, modes) = sequences(block.get(literals.len..)?)?;
         self.sequences += sequences;
         self.positions += positions(literals.number, sequences);
@@ -121,20 +121,21 @@ fn behind_header(frame: &[u8]) -> Option<&[u8]> {
 /// The literals of a block, by their header.
 struct Literals {
     number: u64,
-    /// Whether each has a code of its own.
-    is_coded: bool,
-    /// Whether the table of their codes is in the block.
-    has_table: bool,
-    /// Whether they are stored as they are.
-    is_raw: bool,
+    /// How they are stored, as their header says it.
+    kind: u8,
     /// Bytes that they and their header take.
     len: usize,
 }
 
+/// Kinds of literals: as they are, coded by a table in the block. Beside these, one byte may be
+/// repeated, or the codes may be those of an earlier block.
+const AS_THEY_ARE: u8 = 0;
+const BY_OWN_TABLE: u8 = 2;
+
 impl Literals {
     fn of(block: &[u8]) -> Option<Self> {
         let (kind, format) = (block.first()? & 3, block.first()? >> 2 & 3);
-        let is_coded = kind >= 2;
+        let is_coded = kind >= BY_OWN_TABLE;
         // How long the header is, and how many bits each of its sizes has.
         let (header, bits) = match (is_coded, format) {
             (false, 0 | 2) => (1, 5),
@@ -154,13 +155,13 @@ impl Literals {
             _ => sizes >> bits & ((1 << bits) - 1),
         };
         let len = header + usize::try_from(stored).ok()?;
-        Some(Self { number, is_coded, has_table: kind == 2, is_raw: kind == 0, len })
+        Some(Self { number, kind, len })
     }
 
     /// The literals that are stored as they are in this block. Empty if they are not.
     fn raw<'b>(&self, block: &'b [u8]) -> &'b [u8] {
         let from = self.len.saturating_sub(usize::try_from(self.number).unwrap_or(self.len));
-        block.get(from..self.len).filter(|_| self.is_raw).unwrap_or_default()
+        block.get(from..self.len).filter(|_| self.kind == AS_THEY_ARE).unwrap_or_default()
     }
 }
 
