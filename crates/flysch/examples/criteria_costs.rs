@@ -1,5 +1,5 @@
-//! What several criteria at once cost on a simulated W25N01GV: events of a kind and of a place, each
-//! with an index, found by one index and a filter, and by both indexes.
+//! What several criteria at once cost on a simulated W25N01GV: events of a kind and of a place,
+//! each with an index, found by one index and a filter, and by both indexes.
 //!
 //! `cargo run --release -p flysch --example criteria_costs -- ROWS RAM KINDS PLACES`.
 

@@ -8,14 +8,18 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::{CHANGES_AHEAD, list_len};
+use crate::log::list_len;
 use crate::media::SPANS_REFUSED;
-use crate::record::ROW_SPACES;
+use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
 /// Greatest number of records that one call writes so that blocks may go.
 const RECORDS_MAX: u32 = 4;
+
+/// Blocks that a commit may take, beside those of the log: one for each part of the tail, and one
+/// for each of two runs.
+const COMMIT_BLOCKS: usize = PARTS + 2;
 
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
@@ -68,10 +72,11 @@ impl<N: Nand> Db<'_, '_, N> {
         if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
     }
 
-    /// Refuse a row where the transaction has taken so many blocks that the record of its commit may
-    /// have no place for those which the commit itself takes.
+    /// Refuse a row where the transaction has taken so many blocks that the record of its commit
+    /// has no place for those which the commit may still take.
     pub(super) fn check_changes(&self) -> Result<(), DbError> {
-        let has_room = self.media.changes.room() >= CHANGES_AHEAD;
+        let wanted = COMMIT_BLOCKS + self.log.blocks_wanted(self.media.partition().count);
+        let has_room = self.media.changes.room() > wanted;
         if has_room || self.row_count() == 0 { Ok(()) } else { Err(DbError::TransactionTooLong) }
     }
 

@@ -307,8 +307,9 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     ///
     /// # Errors
     /// [`Db::stats`] counts the commits, which tells what became of a transaction whose commit
-    /// failed. Where the count has grown, it is committed as by [`Durability::Lazy`]: its changes are
-    /// there, and [`Db::sync`] tries again to put them on flash. Else the next call rolls it back.
+    /// failed. Where the count has grown, it is committed as by [`Durability::Lazy`]: its changes
+    /// are there, and [`Db::sync`] tries again to put them on flash. Else the next call rolls it
+    /// back.
     pub fn commit(self, durability: Durability) -> Result<(), DbError> {
         self.db.commit_now(durability)
     }

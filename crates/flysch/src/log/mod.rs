@@ -470,6 +470,12 @@ impl Log<'_> {
         (self.list, self.at, self.next.is_named) = (next, passed, false);
     }
 
+    /// Number of blocks that have to be taken before another log block may begin.
+    pub(crate) fn blocks_wanted(&self, partition_blocks: u32) -> usize {
+        let is_there = self.has_next() || self.next.list.is_some();
+        if is_there { 0 } else { usize::from(list_len(partition_blocks)) }
+    }
+
     /// Whether the list has another block after the present one.
     const fn has_next(&self) -> bool {
         self.at + 1 + self.next.passed < self.list.len

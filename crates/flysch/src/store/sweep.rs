@@ -1,5 +1,5 @@
-//! Entries of one code in the order of their pointers, a stretch at a time: what several criteria at
-//! once are answered from.
+//! Entries of one code in the order of their pointers, a stretch at a time: what several criteria
+//! at once are answered from.
 //!
 //! A [`Range`](super::Range) gives entry by entry and holds few, so where a unit has hundreds of the
 //! code it reads the unit many times. A sweep goes over the units of a stretch once, and shows what

@@ -230,8 +230,8 @@ fn f7_a_page_that_reads_badly_once_is_not_an_empty_chip() {
     }
 }
 
-/// One transaction takes more blocks than the changes that a record can tell: it is refused by name,
-/// and taken back.
+/// One transaction takes more blocks than the changes that a record can tell: it is refused by
+/// name, and taken back.
 #[test]
 fn d2_a_transaction_as_long_as_the_device_is_refused() {
     let mut image = Image::blank(512, 160);

@@ -86,8 +86,7 @@ impl Steps for ContactsSteps {
             let sql = format!("SELECT * FROM contacts WHERE _id = {};", place + 1);
             interval.request("select", || {
                 let done = session.execute(database, sql);
-                let during = || sqlite_error(format!("request {number} of {requests}"));
-                done.map_err(|error| during()(error))
+                done.map_err(|error| sqlite_error(format!("request {number} of {requests}"))(error))
             })?;
         }
         let bytes = u64::from(requests) * u64::from(self.contacts.text_bytes());

@@ -136,8 +136,9 @@ impl Steps for MicroSteps {
         for (number, sql) in (1..).zip(texts) {
             interval.request(kind.name(), || {
                 let done = session.execute(database, sql);
-                let during = || sqlite_error(format!("request {number} of {statements}"));
-                done.map_err(|error| during()(error))
+                done.map_err(|error| {
+                    sqlite_error(format!("request {number} of {statements}"))(error)
+                })
             })?;
         }
         if is_one {
