@@ -11,14 +11,14 @@
 
 use flysch_nand::Nand;
 
-use super::find::{Carried, Sought, check_types};
+use super::find::{Carried, Sought};
 use super::index::Wanted;
 use super::reader::Reader;
 use super::scan::Place;
 use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
-use crate::row::{Digest, HashKey, RowView, Value, ValueError, key};
+use crate::row::{Digest, HashKey, RowView, Value};
 use crate::store::{Batch, Marks, Sight, Sweep};
 
 /// A condition: the columns of an index have these values.
@@ -120,25 +120,15 @@ impl<N: Nand> Db<'_, '_, N> {
         let mut tests = [Test::default(); COUNT];
         let mut sources = [(); COUNT].map(|()| Source::default());
         for ((test, source), criterion) in tests.iter_mut().zip(&mut sources).zip(&criteria) {
-            *test = self.test(table, criterion)?;
-            if !self.index(table, test.index)?.is_unique {
-                let wanted = Wanted { table, index: test.index, digest: test.digest };
-                let (number, code) = self.code(wanted)?;
+            let &Criterion { index, key, is_other } = criterion;
+            let digest = self.digest_of_key(table, index, key)?;
+            *test = Test { index, digest, is_other };
+            if !self.index(table, index)?.is_unique {
+                let (number, code) = self.code(Wanted { table, index, digest })?;
                 source.sweep = Some(Sweep::new(number, code));
             }
         }
         Ok(Matches { stand: Stand::new(table, self.since()), tests, sources })
-    }
-
-    fn test(&self, table: u8, criterion: &Criterion<'_>) -> Result<Test, DbError> {
-        let (declared, indexed) = (self.table(table)?, self.index(table, criterion.index)?);
-        let (needed, given) = (indexed.columns.len(), criterion.key.len());
-        if needed != given {
-            return Err(DbError::Value(ValueError::Count { needed, given }));
-        }
-        check_types(declared, indexed, criterion.key)?;
-        let digest = key::digest(declared, indexed, &self.key, criterion.key);
-        Ok(Test { index: criterion.index, digest, is_other: criterion.is_other })
     }
 }
 

@@ -66,14 +66,24 @@ pub(super) struct Candidate {
 impl<'s, N: Nand> Db<'_, 's, N> {
     /// A cursor over the rows whose columns of this index have these values. Cost: none.
     pub fn find(&self, table: u8, index: u8, values: &[Value<'_>]) -> Result<Find, DbError> {
+        let digest = self.digest_of_key(table, index, values)?;
+        self.find_wanted(Wanted { table, index, digest })
+    }
+
+    /// The digest of a key in an index. Values that are no key of it are refused.
+    pub(super) fn digest_of_key(
+        &self,
+        table: u8,
+        index: u8,
+        values: &[Value<'_>],
+    ) -> Result<Digest, DbError> {
         let (declared, indexed) = (self.table(table)?, self.index(table, index)?);
         let (needed, given) = (indexed.columns.len(), values.len());
         if needed != given {
             return Err(DbError::Value(ValueError::Count { needed, given }));
         }
         check_types(declared, indexed, values)?;
-        let digest = key::digest(declared, indexed, &self.key, values);
-        self.find_wanted(Wanted { table, index, digest })
+        Ok(key::digest(declared, indexed, &self.key, values))
     }
 
     pub(super) fn find_wanted(&self, wanted: Wanted) -> Result<Find, DbError> {
