@@ -62,6 +62,15 @@ fn groups(tests: &[Test]) -> impl Iterator<Item = &[Test]> {
     tests.chunk_by(|_, next| next.is_other)
 }
 
+/// The places of the tests of each group.
+fn places(tests: &[Test]) -> impl Iterator<Item = core::ops::Range<usize>> {
+    groups(tests).scan(0, |end, group| {
+        let begin = *end;
+        *end += group.len();
+        Some(begin..*end)
+    })
+}
+
 /// Whether a row meets a test of each group.
 pub(super) fn meets(view: &RowView<'_, '_>, tests: &[Test], hash: &HashKey) -> bool {
     groups(tests).all(|group| group.iter().any(|test| test.is_met(view, hash)))
@@ -221,17 +230,16 @@ impl Stand {
         }
         let from = self.last.map_or(Some(0), |last| last.checked_add(1));
         (self.batch, self.next, self.rest, self.driver) = (Batch::EMPTY, 0, from, 0);
-        let (mut farthest, mut at) = (0, 0);
-        for (number, group) in (0..).zip(groups(tests)) {
+        let mut farthest = 0;
+        for (number, places) in (0..).zip(places(tests)) {
             let mut batch = Batch::EMPTY;
-            for place in at..at + group.len() {
+            for place in places {
                 let key = (self.table, &tests[place]);
                 sources[place].show(db, key, from.unwrap_or(u32::MAX), &mut batch)?;
             }
             if batch.limit() > farthest {
                 (farthest, self.driver) = (batch.limit(), number);
             }
-            at += group.len();
         }
         Ok(())
     }
@@ -263,21 +271,15 @@ impl Stand {
         from: u32,
     ) -> Result<(), DbError> {
         (self.batch, self.next) = (Batch::EMPTY, 0);
-        let places = |number: u8| {
-            let mut firsts = groups(tests).scan(0, |at, group| {
-                *at += group.len();
-                Some(*at - group.len()..*at)
-            });
-            firsts.nth(usize::from(number)).unwrap_or(0..0)
-        };
-        for place in places(self.driver) {
+        for place in places(tests).nth(usize::from(self.driver)).into_iter().flatten() {
             sources[place].show(db, (self.table, &tests[place]), from, &mut self.batch)?;
         }
         let last = self.batch.as_slice().last().filter(|_| self.batch.is_full());
         self.rest = last.and_then(|last| last.checked_add(1));
-        for number in (0..groups(tests).count() as u8).filter(|it| *it != self.driver) {
+        let all = (0..).zip(places(tests));
+        for (_, places) in all.filter(|(number, _)| *number != self.driver) {
             let mut marks = Marks::new(&self.batch);
-            for place in places(number) {
+            for place in places {
                 sources[place].show(db, (self.table, &tests[place]), from, &mut marks)?;
             }
             let marked = marks.bits();
