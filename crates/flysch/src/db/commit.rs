@@ -4,7 +4,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError};
 use crate::log::{Body, Doubt, HAS_NVRAM, Log, NUMBER_MAX, NvLog, PROGRAMS_MAX};
-use crate::media::{Media, MediaError};
+use crate::media::{Media, MediaError, Space};
 use crate::record::Records;
 use crate::store::Store;
 
@@ -133,7 +133,12 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether a record is needed for its space: blocks of old runs are free only behind one.
     fn is_letting_due(&self) -> bool {
-        self.let_go_at != self.store.changes() && self.media.free_count() < self.wanted_free()
+        self.may_let_go() && self.media.free_count() < self.wanted_free()
+    }
+
+    /// Whether runs or pages of a sort are gone whose blocks no record has let go.
+    fn may_let_go(&self) -> bool {
+        self.let_go_at != self.store.changes() || self.spilled.is_letting_go
     }
 
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
@@ -186,7 +191,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if goes.is_some() {
             self.compaction.gone = None;
         }
-        if self.let_go_at != self.store.changes() || goes.is_some() {
+        if self.may_let_go() || goes.is_some() {
             self.let_go_at = self.store.changes();
             self.let_go();
         }
@@ -273,7 +278,13 @@ impl<N: Nand> Db<'_, '_, N> {
     fn let_go(&mut self) {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
         debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");
-        let store = &self.store;
-        self.media.let_go(|space, block| space.holds_rows() || store.is_live(space, block));
+        let (store, spilled) = (&self.store, self.spilled);
+        let (head, numbers) = (self.media.head(Space::Young), self.media.numbers());
+        self.media.let_go(|space, block| {
+            space.holds_rows()
+                || store.is_live(space, block)
+                || spilled.keeps((space, block), head, numbers)
+        });
+        self.spilled.is_letting_go = false;
     }
 }

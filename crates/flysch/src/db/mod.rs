@@ -33,6 +33,7 @@ mod savepoint;
 mod scan;
 mod seek;
 mod space;
+mod spill;
 mod stats;
 mod view;
 mod write;
@@ -123,6 +124,8 @@ pub struct Db<'ram, 's, N> {
     held_cells: Option<Cells>,
     /// How often the runs had changed when the last record was written.
     let_go_at: u32,
+    /// The pages that a sort keeps.
+    spilled: spill::Spilled,
     /// A page of RAM, for one operation at a time.
     frame: &'ram mut [u8],
     /// The page of rows that the frame holds; None where it holds something else.

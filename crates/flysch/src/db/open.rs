@@ -7,6 +7,7 @@ use super::compact::Compaction;
 use super::kept::plans;
 use super::level::Levelling;
 use super::ram::Ram;
+use super::spill::Spilled;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
 use crate::log::{self, Buffers, Doubt, Log, Made, NvLog, STATE_MAX, pages_needed};
@@ -208,6 +209,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             erased_at: 0,
             held_cells: None,
             let_go_at: 0,
+            spilled: Spilled::default(),
             frame,
             held: None,
             scratch,

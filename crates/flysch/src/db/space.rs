@@ -75,9 +75,14 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Refuse a row where the transaction has taken so many blocks that the record of its commit
     /// has no place for those which the commit may still take.
     pub(super) fn check_changes(&self) -> Result<(), DbError> {
+        let has_room = self.has_room_for_changes() || self.row_count() == 0;
+        if has_room { Ok(()) } else { Err(DbError::TransactionTooLong) }
+    }
+
+    /// Whether the next record has a place for a block more than a commit may take.
+    pub(super) fn has_room_for_changes(&self) -> bool {
         let wanted = COMMIT_BLOCKS + self.log.blocks_wanted(self.media.partition().count);
-        let has_room = self.media.changes.room() > wanted;
-        if has_room || self.row_count() == 0 { Ok(()) } else { Err(DbError::TransactionTooLong) }
+        self.media.changes.room() > wanted
     }
 
     /// Number of free blocks below which compaction is due.

@@ -1,6 +1,6 @@
 //! Counts of operations, and why pages were programmed.
 
-use super::{Kind, Space};
+use super::{Kind, OF_SORT, Space};
 
 /// Why a page was programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +17,19 @@ pub enum Cause {
     Root,
     /// A page of a block that is copied: bits were corrected there, or other blocks are worn more.
     Scrub,
+    /// A page that a sort keeps while it lasts.
+    Sort,
 }
 
 impl Cause {
     /// All causes, in the order of the declaration.
-    pub const ALL: [Self; 6] =
-        [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root, Self::Scrub];
+    pub const ALL: [Self; 7] =
+        [Self::Log, Self::Rows, Self::Run, Self::Merge, Self::Root, Self::Scrub, Self::Sort];
 
-    /// The cause for a page of this kind. Pages of runs differ by their space.
-    pub(super) const fn of(kind: Kind, space: Option<Space>) -> Self {
+    /// The cause for a page of this kind. Pages of runs differ by their space, and by their owner.
+    pub(super) const fn of(kind: Kind, owner: u8, space: Option<Space>) -> Self {
         match kind {
+            Kind::Run if owner == OF_SORT => Self::Sort,
             Kind::Root | Kind::Confirm | Kind::Name | Kind::Anchor => Self::Root,
             Kind::Record | Kind::Table => Self::Log,
             Kind::Rows | Kind::More | Kind::Summary => Self::Rows,

@@ -7,7 +7,7 @@
 //!
 //! `block` is the entry of the block table, of space and number. `owner` is the place of a page in
 //! a record of several pages, or has a bit for each table whose rows begin on the page, folded to
-//! eight bits.
+//! eight bits. On a page of a level it is the index; on a page that a sort keeps, [`OF_SORT`].
 
 use super::layout::HEADER_SIZE;
 use crate::bytes::array;
@@ -49,6 +49,10 @@ const KINDS: [Kind; 10] = [
     Kind::Table,
     Kind::Anchor,
 ];
+
+/// The owner of pages that a sort keeps while it lasts. They are pages of a run that no record
+/// names, with the sort's ticket for a commit number, and for rows the page's place in its run.
+pub(crate) const OF_SORT: u8 = 0xFF;
 
 /// The newest version of the format. The upper half of a page's kind byte says which version a
 /// reader must know.

@@ -25,6 +25,7 @@ pub(crate) use changes::{CHANGE_SIZE, CHANGES_MAX, Changes};
 pub(crate) use copies::Copied;
 pub use counts::{Cause, Counts};
 pub use error::MediaError;
+pub(crate) use header::OF_SORT;
 pub use header::{Header, HeaderError, Kind, VERSION};
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
@@ -391,7 +392,7 @@ impl<'ram, N: Nand> Media<'ram, N> {
             Use::Data(space, _) => Some(space),
             Use::Free | Use::Bad | Use::Root | Use::Log => None,
         };
-        self.program_sealed(block, page, Cause::of(kind, space), frame)
+        self.program_sealed(block, page, Cause::of(kind, owner, space), frame)
     }
 
     /// Program a page whose cells are sealed. Cost: one program, and the reads of [`Verify`].

@@ -8,6 +8,7 @@
 //! Merge                        two cursors that come in the order of a key, side by side
 //! Groups                       a cursor in the order of its groups, a total for each
 //! Top                          the first or last rows by a value, in the program's memory
+//! Sort                         all of them in the order of any columns, by way of flash
 //! ```
 //!
 //! Every cursor is pulled: [`Cursor::next`] gives a row in memory of the caller's, and what it
@@ -16,7 +17,7 @@
 //! [`crate::db::DbError::Stale`]. None allocates, and the RAM of each is its own
 //! size.
 //!
-//! Order is that of an index, or that of [`Top`]; there is no sort that goes to flash.
+//! Order is that of an index, or that of [`Top`] or [`Sort`]. Only a sort writes to flash.
 //!
 //! 1. A row that a cursor gave stays in the caller's memory until the caller uses that memory
 //!    again.
@@ -25,6 +26,7 @@ mod filter;
 mod groups;
 mod lookup;
 mod merge;
+mod sort;
 mod top;
 mod total;
 
@@ -32,6 +34,7 @@ pub use filter::Filter;
 pub use groups::Groups;
 pub use lookup::Lookup;
 pub use merge::Merge;
+pub use sort::Sort;
 pub use top::{Order, Top};
 pub use total::Total;
 
@@ -118,3 +121,4 @@ cursor!(Scan);
 cursor!(Find);
 cursor!(KeyRange);
 cursor!(Matches<COUNT>, COUNT);
+cursor!(Sort<'_>);

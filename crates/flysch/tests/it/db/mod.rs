@@ -29,6 +29,7 @@ mod roots;
 mod schemas;
 mod scrub;
 mod snapshots;
+mod sorts;
 mod spent;
 mod versions;
 mod wakes;

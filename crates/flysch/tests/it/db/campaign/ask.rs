@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use flysch::db::{Criterion, Db, DbError, Direction, Reader, Scan, Snapshot};
-use flysch::query::Cursor;
+use flysch::query::{Cursor, Order, Sort};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table, Value};
+use flysch_chip::Prng;
 use flysch_nand::Nand;
 
 use super::rows::{Row, Rows, State, Val, key_of, read};
@@ -13,6 +14,10 @@ use super::world::World;
 
 /// Bytes of the longest row.
 const ROW_MAX: usize = 1 << 17;
+/// Bytes of the longest row that is sorted.
+const SORTED_MAX: usize = 300;
+/// Bytes of a text or blob that a sort compares for certain.
+const FRONT_MAX: usize = 30;
 
 /// What is read: the database as it is, or as it was.
 #[derive(Clone, Copy, Debug)]
@@ -289,6 +294,48 @@ fn several<N: Nand>(
         let is_right = wanted.eq(&found);
         assert!(is_right, "{keys:?} in indexes {indexes:?} of {number}, all: {is_all}: {found:?}");
     }
+    Ok(())
+}
+
+/// A table comes in the order of a column, each row once, as far as the sort is not left.
+pub(super) fn in_order<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    world: &World,
+    state: &State,
+    prng: &mut Prng,
+) -> Result<(), DbError> {
+    let number = prng.below(world.schema.tables.len() as u64) as u8;
+    let table = &world.schema.tables[usize::from(number)];
+    let columns = [0; 2].map(|_| prng.below(table.columns.len() as u64) as u8);
+    let order = if prng.below(2) == 0 { Order::Ascending } else { Order::Descending };
+    let (mut memory, mut out) = (vec![0; 800 + prng.below(2000) as usize], vec![0; ROW_MAX]);
+    let mut sort = Sort::new(&mut memory, SORTED_MAX, &columns, order)?;
+    let mut scan = db.scan(number, Direction::Forward)?;
+    match sort.collect(db, &mut scan, &mut out) {
+        // Some rows are longer than a page.
+        Err(DbError::RowTooLong { .. }) => return Ok(()),
+        collected => collected?,
+    }
+    let patience = if prng.below(3) == 0 { prng.below(20) } else { u64::MAX };
+    let mut found: Vec<Row> = Vec::new();
+    for _ in 0..patience {
+        let Some(row) = sort.next(db, &mut out)? else { break };
+        found.push(read(&row));
+    }
+    let fronts: Vec<Val> =
+        found.iter().map(|row| row[usize::from(columns[0])].front(FRONT_MAX)).collect();
+    let is_sorted = match order {
+        Order::Ascending => fronts.is_sorted(),
+        Order::Descending => fronts.iter().rev().is_sorted(),
+    };
+    assert!(is_sorted, "table {} by {columns:?} {order:?}: {found:?}", table.name);
+    if patience < u64::MAX {
+        return if patience % 2 == 0 { sort.end(db) } else { Ok(()) };
+    }
+    found.sort();
+    let rows = shown(&state[usize::from(number)], table, &found, When::Now);
+    let is_whole = rows.is_some_and(|rows| rows.sorted().into_iter().eq(&found));
+    assert!(is_whole, "a sort of {} gives each row once", table.name);
     Ok(())
 }
 

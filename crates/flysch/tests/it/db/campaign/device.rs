@@ -6,7 +6,7 @@ use flysch::db::{
     Budget, Db, DbError, Direction, Durability, MountError, SAVEPOINTS_MAX, Savepoint, Snapshot,
     Transaction,
 };
-use flysch::media::MediaError;
+use flysch::media::{Cause, MediaError};
 use flysch::row::{Value, ValueError};
 use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
 use flysch_nand::NvRam;
@@ -33,6 +33,8 @@ pub(super) struct Tally {
     /// Commits as of which everything was asked for; transactions taken back to a savepoint.
     pub(super) commits_asked: u64,
     pub(super) savepoints: u64,
+    /// Sorts that went to flash.
+    pub(super) spilled: u64,
     /// Blocks that rings gave back in one life, at most; of all histories together.
     pub(super) given_back: u64,
 }
@@ -50,6 +52,7 @@ impl Tally {
         self.stale += other.stale;
         self.commits_asked += other.commits_asked;
         self.savepoints += other.savepoints;
+        self.spilled += other.spilled;
         self.given_back += other.given_back;
     }
 }
@@ -239,6 +242,7 @@ impl Session<'_> {
                     done(ask::everything(&mut self.db, self.world, &state, When::Now))?;
                 }
                 4 => self.hold(&mut prng)?,
+                5 if prng.below(2) == 0 => self.sort(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
                 _ => self.transact(&mut prng)?,
             }
@@ -248,6 +252,19 @@ impl Session<'_> {
             self.tally.given_back = self.tally.given_back.max(u64::from(given_back));
         }
         if prng.below(3) == 0 { self.close() } else { Ok(()) }
+    }
+
+    /// Sort a table, by way of flash where it is large, and perhaps leave the sort in the middle.
+    fn sort(&mut self, prng: &mut Prng) -> Step {
+        let state = self.now().clone();
+        let spilled = |db: &Open<'_>| db.stats().counts.programs_for(Cause::Sort);
+        let before = spilled(&self.db);
+        let sorted = done(ask::in_order(&mut self.db, self.world, &state, prng));
+        self.tally.spilled += u64::from(spilled(&self.db) > before);
+        match sorted {
+            Err(End::Left) => Ok(()),
+            sorted => sorted,
+        }
     }
 
     /// Open a snapshot, or look through one that is open.

@@ -56,6 +56,16 @@ impl Val {
         }
     }
 
+    /// The value, or of text and blobs so many bytes.
+    pub(super) fn front(&self, len: usize) -> Self {
+        let front = |bytes: &[u8]| Self::Blob(bytes[..bytes.len().min(len)].to_vec());
+        match self {
+            Self::Text(text) => front(text.as_bytes()),
+            Self::Blob(blob) => front(blob),
+            other => other.clone(),
+        }
+    }
+
     pub(super) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
