@@ -82,6 +82,7 @@ const CONSTRAINTS: Constraints<'static> = Constraints {
         on_delete: OnDelete::Cascade,
     }],
     presets: &[Preset { table: LAMP, column: 3, value: Value::Integer(9) }],
+    ..Constraints::NONE
 };
 const OPTIONS: Options = Options { partition: None, seed: 0x5EED, capacity: 10_000 };
 

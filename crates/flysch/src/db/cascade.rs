@@ -8,15 +8,16 @@
 use flysch_nand::Nand;
 
 use super::constraints::values_of;
+use super::find::Find;
 use super::index::Wanted;
 use super::seek::Seat;
-use super::{Db, DbError, OnDelete};
+use super::{Db, DbError, ForeignKey, OnDelete};
 use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 
 /// Longest chain of rows that refer to each other. A longer one is refused.
 const DEPTH_MAX: u32 = 16;
 /// Bytes of a row that a cascade copies to look at its columns, counted from the row's beginning.
-const ROW_SIZE: usize = 512;
+pub(super) const ROW_SIZE: usize = 512;
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Delete a row, and delete or change the rows that refer to it as their foreign keys say.
@@ -71,17 +72,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn child_of(&mut self, parent: Seat) -> Result<Option<(Seat, u8)>, DbError> {
         let keys = self.constraints.foreign_keys;
         for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {
-            let table = self.table(key.table)?;
-            let index = self.index(key.table, key.index)?;
-            let primary = self.table(key.parent)?.primary_key().ok_or(DbError::Keyless)?;
-            let mut code = KeyCode::start(index, &self.key);
-            let view = self.front_at(parent.pointer, parent.place)?;
-            for (&from, &to) in primary.columns.iter().zip(index.columns) {
-                code.add(table.columns[usize::from(to)].kind, &view.column(from)?);
-            }
-            let digest = code.finish();
-            let mut find =
-                self.find_wanted(Wanted { table: key.table, index: key.index, digest })?;
+            let mut find = self.children_of(parent, *key)?;
             while let Some((pointer, place)) = find.next_place(self)? {
                 if (pointer, place) != (parent.pointer, parent.place) {
                     return Ok(Some((self.seat_at(pointer, place)?, number)));
@@ -91,8 +82,24 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(None)
     }
 
+    /// A cursor over the rows that refer to `parent` by a foreign key. Cost: none, but that of the
+    /// parent's cell.
+    pub(super) fn children_of(&mut self, parent: Seat, key: ForeignKey) -> Result<Find, DbError> {
+        debug_assert!(parent.head.table == key.parent, "rows refer to it by this key");
+        let table = self.table(key.table)?;
+        let index = self.index(key.table, key.index)?;
+        let primary = self.table(key.parent)?.primary_key().ok_or(DbError::Keyless)?;
+        let mut code = KeyCode::start(index, &self.key);
+        let view = self.front_at(parent.pointer, parent.place)?;
+        for (&from, &to) in primary.columns.iter().zip(index.columns) {
+            code.add(table.columns[usize::from(to)].kind, &view.column(from)?);
+        }
+        let digest = code.finish();
+        self.find_wanted(Wanted { table: key.table, index: key.index, digest })
+    }
+
     /// The row at a place of the cell that `pointer` names.
-    fn seat_at(&mut self, pointer: u32, place: u32) -> Result<Seat, DbError> {
+    pub(super) fn seat_at(&mut self, pointer: u32, place: u32) -> Result<Seat, DbError> {
         let hash = self.key;
         let view = self.front_at(pointer, place)?;
         let primary = view.table.primary_key().ok_or(DbError::Keyless)?;
@@ -107,6 +114,20 @@ impl<N: Nand> Db<'_, '_, N> {
         let len = row.len().min(ROW_SIZE);
         out[..len].copy_from_slice(&row[..len]);
         Ok(len)
+    }
+
+    /// Copy a row that `out` takes whole; returns its length.
+    pub(super) fn whole_of(
+        &mut self,
+        seat: Seat,
+        out: &mut [u8; ROW_SIZE],
+    ) -> Result<usize, DbError> {
+        let is_long = seat.len > ROW_SIZE;
+        if is_long {
+            Err(DbError::RowTooLong { needed: seat.len })
+        } else {
+            self.front_of(seat, out)
+        }
     }
 
     /// Append the tombstone of a row.
@@ -131,19 +152,16 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Set the columns of a foreign key to null in a row that refers by it.
     fn set_null(&mut self, seat: Seat, key: u8) -> Result<(), DbError> {
-        if seat.len > ROW_SIZE {
-            return Err(DbError::RowTooLong { needed: seat.len });
-        }
         let key = self.constraints.foreign_keys[usize::from(key)];
         debug_assert!(key.table == seat.head.table, "the row refers by a key of its table");
         let mut row = [0; ROW_SIZE];
-        let len = self.front_of(seat, &mut row)?;
+        let len = self.whole_of(seat, &mut row)?;
         let view = RowView::parse(self.schema, &row[..len], 0)?;
         let mut values = [Value::Null; COLUMNS_MAX];
         let count = values_of(&view, &mut values)?;
         for &column in self.index(key.table, key.index)?.columns {
             values[usize::from(column)] = Value::Null;
         }
-        self.replace(seat, &values[..count])
+        self.change(seat, &values[..count])
     }
 }

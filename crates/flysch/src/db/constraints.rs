@@ -21,8 +21,10 @@
 use flysch_nand::Nand;
 
 use super::index::Wanted;
+use super::joins::{Found, JoinColumn};
+use super::seek::Seat;
 use super::{Db, DbError};
-use crate::row::{KeyCode, RowView, Table, Value};
+use crate::row::{KeyCode, RowView, Table, Value, ValueError};
 
 /// The constraints of a schema.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,9 @@ pub struct Constraints<'s> {
     /// Values of columns that [`Transaction::insert_columns`](super::Transaction::insert_columns)
     /// is not given; null for the others.
     pub presets: &'s [Preset<'s>],
+    /// Columns that hold a value of the row's parent. An index over one of them is a precomputed
+    /// join index.
+    pub joins: &'s [JoinColumn],
 }
 
 /// A condition for each row that is inserted or updated.
@@ -82,7 +87,7 @@ pub struct Preset<'s> {
 
 impl Constraints<'_> {
     /// A schema without constraints.
-    pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[] };
+    pub const NONE: Self = Self { checks: &[], foreign_keys: &[], presets: &[], joins: &[] };
 }
 
 /// Functions that enforce constraints.
@@ -93,9 +98,15 @@ impl Constraints<'_> {
 pub(super) struct Enforcer<N> {
     obey: Obey<N>,
     delete: Delete<N>,
+    pub(super) insert: Insert<N>,
+    pub(super) update: Update<N>,
+    pub(super) change: Change<N>,
 }
 
-type Obey<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>]) -> Result<(), DbError>;
+type Obey<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>], Found) -> Result<(), DbError>;
+type Insert<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>]) -> Result<(), DbError>;
+type Update<N> = fn(&mut Db<'_, '_, N>, u8, &[Value<'_>]) -> Result<bool, DbError>;
+type Change<N> = fn(&mut Db<'_, '_, N>, Seat, &[Value<'_>]) -> Result<(), DbError>;
 type Delete<N> = fn(&mut Db<'_, '_, N>, Wanted) -> Result<(), DbError>;
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -123,10 +134,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 return Err(wrong(number));
             }
         }
+        if let Some(place) =
+            (0..constraints.joins.len()).find(|place| !self.fits_join(&constraints, *place))
+        {
+            return Err(wrong(place));
+        }
         self.constraints = constraints;
         self.enforcer = Some(Enforcer {
-            obey: |db, table, values| db.obey_all(table, values),
+            obey: |db, table, values, found| db.obey_all(table, values, found),
             delete: |db, root| db.delete_with_children(root),
+            insert: |db, table, values| db.insert_joined(table, values),
+            update: |db, table, values| db.update_joined(table, values),
+            change: |db, old, values| db.change_joined(old, values),
         });
         Ok(())
     }
@@ -151,10 +170,21 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// Refuse a row that breaks a constraint, if any are set. Cost: a lookup for each foreign key
-    /// of the table that has no null.
-    pub(super) fn obey(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+    /// of the table that has no null, but those whose parents were found already.
+    pub(super) fn obey(
+        &mut self,
+        table: u8,
+        values: &[Value<'_>],
+        found: Found,
+    ) -> Result<(), DbError> {
         let obey = self.enforcer.as_ref().map(|enforcer| enforcer.obey);
-        obey.map_or(Ok(()), |obey| obey(self, table, values))
+        obey.map_or(Ok(()), |obey| obey(self, table, values, found))
+    }
+
+    /// The functions that enforce constraints, where the table has join columns or rows that copy
+    /// its values.
+    pub(super) fn joining(&self, table: u8) -> Option<&Enforcer<N>> {
+        self.enforcer.as_ref().filter(|_| self.constraints.is_joined(table))
     }
 
     /// Delete a row to which others may refer. False, with nothing done, where no foreign key has
@@ -167,8 +197,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// Refuse a row that fails a check, or whose parent does not exist. Cost: a lookup for each
-    /// foreign key of the table that has no null.
-    fn obey_all(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+    /// foreign key of the table that has no null, but those whose parents were found already.
+    fn obey_all(&mut self, table: u8, values: &[Value<'_>], found: Found) -> Result<(), DbError> {
         let Constraints { checks, foreign_keys, .. } = self.constraints;
         let takes = |table: &Table<'_>| table.columns.len() == values.len();
         debug_assert!(self.table(table).is_ok_and(takes), "a check sees each column");
@@ -178,7 +208,8 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             }
         }
         for (number, key) in (0..).zip(foreign_keys).filter(|(_, key)| key.table == table) {
-            if !self.has_parent(*key, values)? {
+            let is_found = found.checked_shr(number.into()).is_some_and(|bits| bits & 1 == 1);
+            if !is_found && !self.has_parent(*key, values)? {
                 return Err(DbError::ForeignKey { key: number });
             }
         }
@@ -186,6 +217,22 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     fn has_parent(&mut self, key: ForeignKey, values: &[Value<'_>]) -> Result<bool, DbError> {
+        let Some(wanted) = self.parent_of(key, values)? else { return Ok(true) };
+        // A row may refer to itself: then its parent is not on flash yet.
+        let referring = self.index(key.table, key.index)?.columns;
+        let primary = self.table(key.parent)?.primary_key().ok_or(DbError::Keyless)?;
+        let value = |column: &u8| values[usize::from(*column)];
+        let is_own = key.table == key.parent
+            && referring.iter().map(value).eq(primary.columns.iter().map(value));
+        Ok(is_own || self.seek(wanted)?.row().is_some())
+    }
+
+    /// The key of the row to which a row with these values refers; None where one of them is null.
+    pub(super) fn parent_of(
+        &self,
+        key: ForeignKey,
+        values: &[Value<'_>],
+    ) -> Result<Option<Wanted>, DbError> {
         let referring = self.index(key.table, key.index)?.columns;
         let parent = self.table(key.parent)?;
         let primary = parent.primary_key().ok_or(DbError::Keyless)?;
@@ -193,22 +240,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             referring.len() == primary.columns.len(),
             "the key was checked when it was set"
         );
-        let value = |column: &u8| values[usize::from(*column)];
-        if referring.iter().any(|column| value(column) == Value::Null) {
-            return Ok(true);
-        }
-        // A row may refer to itself: then its parent is not on flash yet.
-        if key.table == key.parent
-            && referring.iter().map(value).eq(primary.columns.iter().map(value))
-        {
-            return Ok(true);
-        }
         let mut code = KeyCode::start(primary, &self.key);
-        for (&to, from) in primary.columns.iter().zip(referring) {
-            code.add(parent.columns[usize::from(to)].kind, &value(from));
+        for (&to, &from) in primary.columns.iter().zip(referring) {
+            let (kind, value) = (parent.columns[usize::from(to)].kind, values[usize::from(from)]);
+            match value.column_type() {
+                None => return Ok(None),
+                Some(given) if given != kind => {
+                    return Err(DbError::Value(ValueError::Type { column: from }));
+                }
+                Some(_) => code.add(kind, &value),
+            }
         }
-        let wanted = Wanted { table: key.parent, index: 0, digest: code.finish() };
-        Ok(self.seek(wanted)?.row().is_some())
+        Ok(Some(Wanted { table: key.parent, index: 0, digest: code.finish() }))
     }
 }
 

@@ -57,7 +57,7 @@ pub enum DbError {
     },
     /// A constraint does not fit the schema.
     Constraint {
-        /// Its place among the foreign keys, the checks or the presets.
+        /// Its place among the foreign keys, the checks, the presets or the join columns.
         number: u8,
     },
     /// The parents of a foreign key are in a ring table, whose oldest rows go by themselves.

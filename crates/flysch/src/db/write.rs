@@ -4,6 +4,7 @@ use flysch_nand::Nand;
 
 use super::commit::Durability;
 use super::index::Wanted;
+use super::joins::Found;
 use super::seek::Seat;
 use super::space::Claim;
 use super::view::View;
@@ -69,14 +70,40 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+        match self.joining(table).map(|enforcer| enforcer.insert) {
+            Some(insert) => insert(self, table, values),
+            None => self.insert_whole(table, values, 0),
+        }
+    }
+
+    /// Insert a row whose join columns are filled, and of which these parents were found.
+    pub(super) fn insert_whole(
+        &mut self,
+        table: u8,
+        values: &[Value<'_>],
+        found: Found,
+    ) -> Result<(), DbError> {
         check(self.table(table)?, values)?;
         let is_shared = self.check_unique(table, values, None)?;
-        self.obey(table, values)?;
+        self.obey(table, values, found)?;
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
     }
 
     /// Replace the row that has the same primary key as `values`; false where there is none.
     fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        match self.joining(table).map(|enforcer| enforcer.update) {
+            Some(update) => update(self, table, values),
+            None => self.update_whole(table, values, 0),
+        }
+    }
+
+    /// Update a row whose join columns are filled, and of which these parents were found.
+    pub(super) fn update_whole(
+        &mut self,
+        table: u8,
+        values: &[Value<'_>],
+        found: Found,
+    ) -> Result<bool, DbError> {
         check(self.table(table)?, values)?;
         let declared = self.table(table)?;
         let primary = declared.primary_key().ok_or(DbError::Keyless)?;
@@ -87,12 +114,25 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if !self.has_key(old, &|place| values[usize::from(primary.columns[place])])? {
             return Ok(false);
         }
-        self.replace(old, values)?;
+        self.replace(old, values, found)?;
         Ok(true)
     }
 
-    /// Replace a row by a new version with the same primary key.
-    pub(super) fn replace(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
+    /// Replace a row by a new version with the same primary key, which may refer to other parents.
+    pub(super) fn change(&mut self, old: Seat, values: &[Value<'_>]) -> Result<(), DbError> {
+        match self.joining(old.head.table).map(|enforcer| enforcer.change) {
+            Some(change) => change(self, old, values),
+            None => self.replace(old, values, 0),
+        }
+    }
+
+    /// Replace a row by a new version with the same primary key, of which these parents were found.
+    pub(super) fn replace(
+        &mut self,
+        old: Seat,
+        values: &[Value<'_>],
+        found: Found,
+    ) -> Result<(), DbError> {
         let table = old.head.table;
         debug_assert!(old.head.kind != RowKind::Tombstone, "what is replaced is a row");
         debug_assert!(
@@ -100,7 +140,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             "a new version has the same key"
         );
         let is_shared = self.check_unique(table, values, Some(old))?;
-        self.obey(table, values)?;
+        self.obey(table, values, found)?;
         self.set_changed(table);
         self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
         self.note_dead(old.pointer, old.len);

@@ -14,6 +14,7 @@ mod forge;
 mod full;
 mod hostile;
 mod image;
+mod joins;
 mod ledger;
 mod lies;
 mod memory;

@@ -92,7 +92,7 @@ const CONSTRAINTS: Constraints<'static> = Constraints {
         refers(NOTES, OnDelete::SetNull),
         refers(LOCKS, OnDelete::Restrict),
     ],
-    presets: &[],
+    ..Constraints::NONE
 };
 
 type Place = (i64, i64);
