@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/charts",
         ],
     ),
+    ("crates/peers", &["crates/nand", "crates/chip", "crates/flysch", "crates/linux"]),
     (
         "crates/models",
         &[

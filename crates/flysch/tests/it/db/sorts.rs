@@ -406,7 +406,7 @@ fn what_a_sort_cannot_do_is_refused_by_name() {
         made => panic!("{made:?}"),
     };
     let mut enough = vec![0; needed];
-    assert!(Sort::new(&mut enough, ROW_MAX, &[1], Order::Ascending).is_ok());
+    Sort::new(&mut enough, ROW_MAX, &[1], Order::Ascending).expect("that is enough");
     let mut sort = Sort::new(&mut memory, 40, &[1], Order::Ascending).unwrap();
     assert!(matches!(offer(&mut db, &mut sort), Err(DbError::RowTooLong { .. })));
     let mut sort = Sort::new(&mut memory, 100, &[7], Order::Ascending).unwrap();
