@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use flysch::db::{
-    Constraints, Criterion, Db, DbError, Direction, Durability, ForeignKey, JoinColumn, MountError,
-    OnDelete, Options, Reader, Transaction,
+    Check, Constraints, Criterion, Db, DbError, Direction, Durability, ForeignKey, JoinColumn,
+    MountError, OnDelete, Options, Reader, Transaction,
 };
 use flysch::media::MediaError;
 use flysch::query::Cursor;
@@ -384,6 +384,36 @@ fn many_rows_follow_their_parent() {
     tx.update(CUSTOMER, &[id, city, rank, Value::Integer(5)]).unwrap();
     tx.commit(Durability::Durable).unwrap();
     assert!(db.stats().counts.programs_in_all() - before < 6);
+}
+
+/// Where a row may not have the value that it would copy, the change of its parent is refused, and
+/// nothing is changed.
+#[test]
+fn a_change_that_a_copy_may_not_follow_is_refused_whole() {
+    const STRICT: Constraints<'static> = Constraints {
+        checks: &[Check { table: ORDER, holds: |row| row[4] < Value::Integer(9) }],
+        ..CONSTRAINTS
+    };
+    let (mut nand, mut ram) = (chip(512, 200), vec![0; RAM]);
+    let mut db = Db::create(&mut nand, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    db.set_constraints(STRICT).unwrap();
+    let int = Value::Integer;
+    let mut tx = db.begin().unwrap();
+    tx.insert(CUSTOMER, &[int(1), text(CITIES[0]), int(8), int(0)]).unwrap();
+    for id in 0..5 {
+        tx.insert_columns(ORDER, &[(0, int(id)), (1, int(1)), (2, int(0))]).unwrap();
+    }
+    let refused = tx.update(CUSTOMER, &[int(1), text(CITIES[1]), int(9), int(0)]);
+    assert_eq!(refused, Err(DbError::Check { check: 0 }));
+    tx.commit(Durability::Durable).unwrap();
+    let found = World::scanned(&mut db).unwrap();
+    assert_eq!(found.customers, BTreeMap::from([(1, (CITIES[0], 8, 0))]));
+    assert_eq!(found.orders.len(), 5);
+    // The rows of which some were changed before the refusal are all as they were.
+    let mut tx = db.begin().unwrap();
+    assert_eq!(tx.update(CUSTOMER, &[int(1), text(CITIES[1]), int(7), int(0)]), Ok(true));
+    tx.commit(Durability::Durable).unwrap();
+    World::scanned(&mut db).unwrap().ask(&mut db).unwrap();
 }
 
 #[test]
