@@ -142,7 +142,8 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
-    /// and at most one erase, one program towards the next log block, or two of a flush.
+    /// and at most one erase, one program towards the next log block, or two of a flush. Where a
+    /// transaction has filled whole blocks, a program more for each block that rings give back.
     pub fn sync(&mut self) -> Result<(), DbError> {
         self.roll_back_open()?;
         if !self.is_lazy {
@@ -152,6 +153,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let rows = core::mem::take(&mut self.unpaid);
         self.record()?;
         let programmed = self.media.write - self.begun_at;
+        self.return_blocks(programmed / u64::from(self.media.geometry().pages_per_block))?;
         let has_paid = self.pay_ahead()?;
         self.compact_for(rows)?;
         if has_paid { Ok(()) } else { self.level_for(programmed) }

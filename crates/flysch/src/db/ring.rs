@@ -3,7 +3,8 @@
 //! 1. The next record lets the oldest block go. No row of it is copied and no entry is looked for:
 //!    merges drop the entries of blocks that are gone.
 //! 2. A block may go once it lies wholly before the flush mark, and while no snapshot is open.
-//! 3. A record gives back at most one block, of all rings together.
+//! 3. A record gives back at most one block, of all rings together. A transaction that took several
+//!    is followed by as many records.
 //! 4. Where space is short a ring gives back more than it has to: it never makes a writer wait.
 
 use flysch_nand::Nand;
@@ -159,6 +160,19 @@ impl<N: Nand> Db<'_, '_, N> {
         self.rings.floor = known.map_or(self.commit, |oldest| oldest.end.commit);
         self.rings.is_pressed = is_pressed;
         self.compaction.gone = Some((space, number));
+    }
+
+    /// Give more blocks back after a transaction that has taken so many: a ring would outgrow what
+    /// it keeps else, as a record gives back one. Cost: a record for each.
+    pub(super) fn return_blocks(&mut self, taken: u64) -> Result<(), DbError> {
+        for _ in 0..taken {
+            self.advance_rings()?;
+            let is_due = self.compaction.gone.is_some_and(|(space, _)| space.is_ring());
+            if !is_due || !self.record_what_goes()? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Note that the record about to be written gives a block back.

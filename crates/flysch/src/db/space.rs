@@ -8,7 +8,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::log::list_len;
+use crate::log::{CHANGES_AHEAD, list_len};
 use crate::media::SPANS_REFUSED;
 use crate::record::{PARTS, ROW_SPACES};
 
@@ -20,6 +20,9 @@ const RECORDS_MAX: u32 = 4;
 /// Blocks that a commit may take, beside those of the log: one for each part of the tail, and one
 /// for each of two runs.
 const COMMIT_BLOCKS: usize = PARTS + 2;
+
+/// Blocks that a transaction may take in any case, as long as there are free ones.
+const TRANSACTION_BLOCKS: usize = 4;
 
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
@@ -81,8 +84,24 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether the next record has a place for a block more than a commit may take.
     pub(super) fn has_room_for_changes(&self) -> bool {
+        self.has_room_for(1)
+    }
+
+    /// Whether the next record has a place for so many blocks more than a commit may take.
+    fn has_room_for(&self, blocks: usize) -> bool {
         let wanted = COMMIT_BLOCKS + self.log.blocks_wanted(self.media.partition().count);
-        self.media.changes.room() > wanted
+        self.media.changes.room() >= wanted + blocks
+    }
+
+    /// See to it that a transaction may take some blocks before it is too long: go on in the next
+    /// log block, whose records name none yet. Cost: nothing as a rule, else a checkpoint.
+    pub(super) fn name_blocks_ahead(&mut self) -> Result<(), DbError> {
+        if self.media.changes.room() >= CHANGES_AHEAD && self.has_room_for(TRANSACTION_BLOCKS) {
+            return Ok(());
+        }
+        self.log.end_block(self.media.geometry().pages_per_block);
+        (self.is_lazy, self.is_log_due) = (true, true);
+        self.sync()
     }
 
     /// Number of free blocks below which compaction is due.

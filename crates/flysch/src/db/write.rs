@@ -9,7 +9,7 @@ use super::seek::Seat;
 use super::space::Claim;
 use super::view::View;
 use super::{Db, DbError, UnderWay};
-use crate::log::{CHANGES_AHEAD, NUMBER_MAX};
+use crate::log::NUMBER_MAX;
 use crate::record::{Appended, Moment, NewRow, PARTS};
 use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, ValueError, key};
 
@@ -30,11 +30,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             return Err(DbError::Full);
         }
         self.settle()?;
-        if self.media.changes.room() < CHANGES_AHEAD {
-            // A long transaction was rolled back. Its blocks are free once a record says so.
-            self.is_lazy = true;
-            self.sync()?;
-        }
+        // A long transaction was rolled back, or others were: their blocks are free once a record
+        // says so.
+        self.name_blocks_ahead()?;
         self.compact_ahead()?;
         debug_assert!(self.under_way.is_none(), "one transaction at a time");
         self.under_way = Some(UnderWay::default());

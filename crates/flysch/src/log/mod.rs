@@ -319,6 +319,11 @@ impl Log<'_> {
         !self.next.is_erased || !self.has_place() && !has_page && self.root_next.is_none()
     }
 
+    /// Have the next record begin the next log block.
+    pub(crate) const fn end_block(&mut self, pages_per_block: u32) {
+        self.page = pages_per_block;
+    }
+
     /// Whether the log block is nearly full and the next one is ready, so that a call which
     /// programs little else should go on there.
     fn is_turn_due<N: Nand>(&self, media: &Media<'_, N>) -> bool {

@@ -113,6 +113,32 @@ fn a_ring_keeps_its_newest_rows_and_little_more() {
     });
 }
 
+/// A transaction that takes many blocks gives as many back: the ring is no longer than after
+/// transactions of one row each.
+#[test]
+fn a_ring_of_long_transactions_keeps_no_more() {
+    for (durability, len) in [(Durability::Durable, 600), (Durability::Lazy, 600)] {
+        let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 60_000]);
+        let mut db = Db::create(&mut chip, &BY_ROWS, OPTIONS, &mut ram).unwrap();
+        let mut next = 0;
+        for turn in 0..20 {
+            let mut tx = db.begin().unwrap();
+            for id in next..next + len {
+                let values = [Value::Integer(id), Value::Integer(id % 7), Value::Text(TEXT)];
+                tx.insert(EVENT, &values).unwrap();
+            }
+            tx.commit(durability).unwrap();
+            next += len;
+            let blocks = db.stats().ring_blocks;
+            // A block has 270 rows or so. A record names 32 blocks, and so comes sooner or later.
+            let lag = if durability == Durability::Lazy { 32 } else { 0 };
+            let most = u32::try_from(1000 / 270 + len / 270).unwrap() + 2 + lag;
+            assert!(blocks <= most, "{blocks} blocks after turn {turn} of {len} rows");
+        }
+        assert!(count(&ids(&mut db, EVENT)) >= 1000);
+    }
+}
+
 #[test]
 fn a_ring_keeps_its_newest_bytes_or_its_last_time() {
     turn(&BY_BYTES, 8000, |db, last| {
