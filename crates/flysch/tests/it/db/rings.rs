@@ -319,7 +319,10 @@ fn a_snapshot_stops_a_block_that_was_to_go() {
     let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
     let mut db = Db::create(&mut chip, &BY_ROWS, OPTIONS, &mut ram).unwrap();
     let mut out = [0; 256];
-    for id in 0..3000 {
+    for id in 0..1000 {
+        insert(&mut db, EVENT, id).unwrap();
+    }
+    for id in 1000..2600 {
         insert(&mut db, EVENT, id).unwrap();
         let snapshot = db.snapshot().unwrap();
         let mut oldest = |db: &mut Open<'_>| {
