@@ -167,9 +167,9 @@ impl Image {
     fn cut_at(&self, start: &Life, cuts: &Cuts) -> Self {
         let &(at, _) = cuts.at.last().expect("a cut");
         let (before, rest) = start.kinds.split_at(usize::try_from(at).expect("a position"));
-        let changes = |kinds: &[EventKind]| kinds.iter().filter(|kind| !is_read(**kind)).count();
-        assert_eq!(changes(&start.kinds), start.changes.len(), "{cuts}: all but reads change");
-        let changed = changes(before);
+        let count = |kinds: &[EventKind]| kinds.iter().filter(|kind| !is_read(**kind)).count();
+        assert_eq!(count(&start.kinds), start.changes.len(), "{cuts}: all but reads change");
+        let changed = count(before);
         let mut reached = self.fork();
         start.changes[..changed].iter().for_each(|change| reached.apply(change));
         if is_read(rest[0]) { reached } else { reached.cut_in(&start.changes[changed], cuts) }
