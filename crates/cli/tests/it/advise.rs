@@ -15,7 +15,7 @@ fn scripts() -> [(&'static str, String); 3] {
     let mut batches =
         "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT); CREATE INDEX tx ON t(x);\n".to_owned();
     let mut updates = single.clone();
-    for n in 0..60_u32 {
+    for n in 0..45_u32 {
         let text = (n * 7919 % 1000).to_string().repeat(20);
         writeln!(single, "INSERT INTO t(x) VALUES('{text}');").expect("a string");
         let insert = format!("INSERT INTO t(x) VALUES('{text}'); ").repeat(4);
@@ -29,7 +29,7 @@ fn scripts() -> [(&'static str, String); 3] {
 #[test]
 fn few_runs_agree_with_an_exhaustive_sweep() {
     let folder = folder();
-    let mut subjects = vec!["commit --requests 60".to_owned()];
+    let mut subjects = vec!["commit --requests 45".to_owned()];
     for (name, text) in scripts() {
         fs::write(folder.path().join(name), text).expect("a script");
         subjects.push(name.to_owned());

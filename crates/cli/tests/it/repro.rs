@@ -97,7 +97,7 @@ fn seeds_have_intervals() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let csv = output_of(
         folder.path(),
-        "repro 000 --item figure-8 --quick --seeds 2 --format csv --out seeds",
+        "repro 000 --item flush-threshold --quick --seeds 2 --format csv --out seeds",
     );
     assert!(csv.lines().next().is_some_and(|head| head.ends_with(",sd,ci95_low,ci95_high")));
     let files = fs::read_dir(folder.path().join("seeds/000")).expect("it was written");

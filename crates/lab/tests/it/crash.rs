@@ -71,6 +71,9 @@ const TRANSACTIONS: usize = 4;
 /// After a cut in a change whose number is a multiple of this, the start is cut at every operation.
 /// After other cuts, it is cut at two.
 const EXHAUSTIVE: u64 = 100;
+/// After a cut in a write to the memory beside the chip, of which there are many small ones, the
+/// start is cut only if its number is a multiple of this.
+const WRITES_NESTED: u64 = 4;
 /// A run must have at least this many cuts.
 const CUTS_MIN: u64 = 1_000;
 /// Every start after a cut adds a row to this table.
@@ -100,15 +103,15 @@ struct Image {
 /// The outcome of the time from one start to the next power cut or the end.
 struct Life {
     image: Image,
-    is_cut: bool,
     /// The kinds of the devices' operations, in order.
     kinds: Vec<EventKind>,
+    /// The changes among them.
+    changes: Vec<Change>,
 }
 
 /// A session during which the power was not cut.
 struct Whole {
     life: Life,
-    changes: Vec<Change>,
     /// For each transaction, the number of changes at its commit.
     commits: Vec<usize>,
 }
@@ -159,10 +162,23 @@ impl Image {
         assert!(change.apply(&mut self.chip, &mut self.pram), "the power is on");
     }
 
+    /// What the devices hold if the power is cut during an operation of a start from here. A cut
+    /// in a read changes nothing.
+    fn cut_at(&self, start: &Life, cuts: &Cuts) -> Self {
+        let &(at, _) = cuts.at.last().expect("a cut");
+        let (before, rest) = start.kinds.split_at(usize::try_from(at).expect("a position"));
+        let count = |kinds: &[EventKind]| kinds.iter().filter(|kind| !is_read(**kind)).count();
+        assert_eq!(count(&start.kinds), start.changes.len(), "{cuts}: all but reads change");
+        let changed = count(before);
+        let mut reached = self.fork();
+        start.changes[..changed].iter().for_each(|change| reached.apply(change));
+        if is_read(rest[0]) { reached } else { reached.cut_in(&start.changes[changed], cuts) }
+    }
+
     /// What the devices hold if the power is cut during their next change.
     fn cut_in(&self, change: &Change, cuts: &Cuts) -> Self {
         let Self { chip, mut pram } = self.fork();
-        let (at, _) = cuts.at[0];
+        let &(at, _) = cuts.at.last().expect("a cut");
         pram.reseed(cuts.seed ^ at);
         let mut injector = FaultInjector::on_supply(chip, pram.supply());
         injector.arm(FaultPlan { seed: cuts.seed ^ at, cut_at: Some(0), ..cuts.plan() });
@@ -218,7 +234,7 @@ impl Trial {
     }
 
     /// Start the machine, mount, and do `work` on the database, until it is done or the power is
-    /// cut. `changes` gets the changes of the devices.
+    /// cut. `changes` gets the changes of the devices meanwhile.
     fn live(
         &self,
         image: &Image,
@@ -256,7 +272,7 @@ impl Trial {
             chip: device.borrow().device().chip().fork(Clock::new()),
             pram: pram.borrow().device().fork(Clock::new()),
         };
-        Life { image, is_cut, kinds }
+        Life { image, kinds, changes: changes.take() }
     }
 
     /// Start again after a cut. The database must be sound, be in one of the allowed states, and
@@ -312,15 +328,15 @@ impl Trial {
             Ok(())
         });
         assert_eq!(commits.len(), self.sessions[cuts.session].len(), "{cuts}");
-        Whole { life, changes: changes.take(), commits }
+        Whole { life, commits }
     }
 
     /// Cut a session at each of its changes. Returns the number of cuts.
     fn cut_everywhere(&self, image: &Image, uncut: &Cuts, whole: &Whole) -> u64 {
         let mut reached = image.fork();
         let mut count = 0;
-        let befores = [None].into_iter().chain(whole.changes.iter().map(Some));
-        for (at, (change, before)) in (0..).zip(whole.changes.iter().zip(befores)) {
+        let befores = [None].into_iter().chain(whole.life.changes.iter().map(Some));
+        for (at, (change, before)) in (0..).zip(whole.life.changes.iter().zip(befores)) {
             for &ending in endings(change, before) {
                 let cuts = uncut.and(at, ending);
                 count += self.cut(&reached.cut_in(change, &cuts), &cuts, whole);
@@ -342,17 +358,24 @@ impl Trial {
         let calm = FaultPlan::default();
         let (start, seen) = self.restart(first, cuts, calm.clone(), &allowed);
         let state = seen.expect("the start was not cut");
+        let change = &whole.life.changes[usize::try_from(at).expect("a position")];
+        if matches!(change, Change::Write { .. }) && !at.is_multiple_of(WRITES_NESTED) {
+            return 1;
+        }
         let mut prng = Prng::new(cuts.seed ^ at);
         let points = every_point(&start.kinds);
-        let mut image = first.fork();
-        let mut nested = cuts.clone();
-        for _ in 0..2 {
+        let mut draw = || {
             let ending = Ending::ALL[usize::try_from(prng.below(4)).expect("below 4")];
             let drawn = usize::try_from(prng.below(points.len() as u64)).expect("a position");
-            nested = nested.and(points[drawn], ending);
-            image = self.restart(&image, &nested, nested.plan(), &[state]).0.image;
-        }
-        self.restart(&image, &nested, calm, &[state]);
+            (points[drawn], ending)
+        };
+        let (at_start, ending) = draw();
+        let once = cuts.and(at_start, ending);
+        let image = first.cut_at(&start, &once);
+        let (at_start, ending) = draw();
+        let twice = once.and(at_start, ending);
+        let image = self.restart(&image, &twice, twice.plan(), &[state]).0.image;
+        self.restart(&image, &twice, calm, &[state]);
         if at.is_multiple_of(EXHAUSTIVE) {
             3 + self.cut_restart(first, cuts, &start, state)
         } else {
@@ -365,9 +388,8 @@ impl Trial {
         let points = every_point(&start.kinds);
         for &at in &points {
             let nested = cuts.and(at, Ending::Torn);
-            let (life, _) = self.restart(image, &nested, nested.plan(), &[state]);
-            assert!(life.is_cut, "{nested}");
-            self.restart(&life.image, &nested, FaultPlan::default(), &[state]);
+            let cut = image.cut_at(start, &nested);
+            self.restart(&cut, &nested, FaultPlan::default(), &[state]);
         }
         points.len() as u64
     }

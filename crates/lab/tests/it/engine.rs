@@ -55,13 +55,15 @@ fn ring(keep: u32, stacks: &[Stack]) -> Grid {
 /// The workload itself checks that the readings to be kept are there.
 #[test]
 fn a_ring_takes_readings_without_end_and_moves_none() {
-    let runs = runs(&ring(5000, &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]));
-    for run in runs {
+    let mut ring = ring(5000, &[Stack::FLYSCH, Stack::FLYSCH_NVRAM]);
+    let requests = 700;
+    ring.axes.requests = vec![requests];
+    for run in runs(&ring) {
         let geometry = run.trace.geometry;
         // A reading of 40 bytes takes 42 as a row.
-        let pages = 1000 * 200 * 42 / u64::from(geometry.page_size);
+        let pages = u64::from(requests) * 200 * 42 / u64::from(geometry.page_size);
         let programs = run.operations.page_programs;
-        let commits = if run.operations.nvram_writes > 0 { 0 } else { 1000 };
+        let commits = if run.operations.nvram_writes > 0 { 0 } else { u64::from(requests) };
         assert!(programs > pages, "{programs} programs for {pages} pages of readings");
         // Entries of two indexes are written some times; rows are written once.
         let most = commits + 3 * pages;

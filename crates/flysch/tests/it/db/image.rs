@@ -1,5 +1,6 @@
 //! A chip in memory that is copied in no time: pages without rules, reads that are counted.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -30,6 +31,8 @@ pub(super) struct Image {
     pub(super) wrong_every: Option<u64>,
     /// Every program or erase whose number this divides fails.
     pub(super) fails_every: Option<u64>,
+    /// So many programs fail from now on. A test may set it amid a transaction.
+    pub(super) fails_next: Rc<Cell<u32>>,
     /// Blocks of which one failed.
     pub(super) failed: Vec<BlockAddr>,
     /// Where each change leaves a copy of the chip, if it does.
@@ -86,6 +89,7 @@ impl Image {
             worn: vec![0; block_count as usize],
             wrong_every: None,
             fails_every: None,
+            fails_next: Rc::default(),
             failed: Vec::new(),
             moments: None,
             doubt: None,
@@ -222,7 +226,9 @@ impl Nand for Image {
         if self.wrong_every.is_some_and(|every| self.changes[0].is_multiple_of(every)) {
             cells[data.len() / 3] ^= 0x10;
         }
-        let fails = self.fails(block);
+        let next = self.fails_next.get();
+        self.fails_next.set(next.saturating_sub(1));
+        let fails = self.fails(block) || next > 0;
         if fails {
             cells[data.len() / 2..].fill(0);
             if self.doubt.is_some() {

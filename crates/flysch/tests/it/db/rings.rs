@@ -2,6 +2,7 @@
 //! past is shown.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use flysch::db::{
     Budget, Clock, Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options,
@@ -10,6 +11,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RowView, Schema, T
 use flysch_chip::FaultInjector;
 use flysch_nand::Nand;
 
+use super::image::Image;
 use super::world;
 
 const INTEGER: ColumnType = ColumnType::Integer;
@@ -42,7 +44,7 @@ const TEXT: &str = "something of forty bytes or so has happened";
 
 pub(super) type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
 
-pub(super) fn insert(db: &mut Open<'_>, table: u8, id: i64) -> Result<(), DbError> {
+pub(super) fn insert<N: Nand>(db: &mut Db<'_, '_, N>, table: u8, id: i64) -> Result<(), DbError> {
     let mut tx = db.begin()?;
     tx.insert(table, &[Value::Integer(id), Value::Integer(id % 7), Value::Text(TEXT)])?;
     tx.commit(Durability::Durable)
@@ -343,7 +345,10 @@ fn a_snapshot_stops_a_block_that_was_to_go() {
     let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
     let mut db = Db::create(&mut chip, &BY_ROWS, OPTIONS, &mut ram).unwrap();
     let mut out = [0; 256];
-    for id in 0..3000 {
+    for id in 0..1000 {
+        insert(&mut db, EVENT, id).unwrap();
+    }
+    for id in 1000..2600 {
         insert(&mut db, EVENT, id).unwrap();
         let snapshot = db.snapshot().unwrap();
         let mut oldest = |db: &mut Open<'_>| {
@@ -357,6 +362,46 @@ fn a_snapshot_stops_a_block_that_was_to_go() {
         db.release(snapshot);
     }
     assert!(db.stats().returned_blocks > 3, "{:?}", db.stats());
+}
+
+/// Each block that a transaction takes is a change of the block table, also where a program in it
+/// fails. Where there is no room for another change, the record lets no block of a ring go, and the
+/// block waits. A snapshot that is opened then keeps it.
+#[test]
+fn a_snapshot_stops_a_block_that_waits_for_a_record_with_room() {
+    let (mut filled, mut ram) = (Image::blank(512, 160), vec![0; 20_000]);
+    let mut db = Db::create(&mut filled, &BY_TIME, OPTIONS, &mut ram).unwrap();
+    for id in 0..400 {
+        insert(&mut db, EVENT, id).unwrap();
+    }
+    let (long, mut out) = ("x".repeat(2600), vec![0; 4096]);
+    let mut waited = 0;
+    for blocks in 20..27 {
+        let mut image = filled.clone();
+        let fails_next = Rc::clone(&image.fails_next);
+        let mut db = Db::open(&mut image, &BY_TIME, OPTIONS, &mut ram).unwrap();
+        insert(&mut db, NOTE, 0).unwrap();
+        db.set_time(100_000);
+        let mut tx = db.begin().unwrap();
+        let note = |id| [Value::Integer(id), Value::Integer(0), Value::Text(&long)];
+        (1..blocks).for_each(|id| tx.insert(NOTE, &note(id)).unwrap());
+        fails_next.set(10);
+        let last = tx.insert(NOTE, &note(blocks));
+        assert!(matches!(last, Ok(()) | Err(DbError::Full)), "{blocks} blocks: {last:?}");
+        fails_next.set(0);
+        tx.commit(Durability::Durable).unwrap();
+        waited += u32::from(db.stats().returned_blocks == 0);
+        let snapshot = db.snapshot().unwrap();
+        let mut oldest = |db: &mut Db<'_, '_, &mut Image>| {
+            let mut at = db.at(&snapshot).unwrap();
+            let mut scan = at.scan(EVENT, Direction::Forward).unwrap();
+            scan.next(&mut at, &mut out).unwrap().map(|row| id_of(&row))
+        };
+        let before = oldest(&mut db);
+        insert(&mut db, NOTE, 1000).unwrap();
+        assert_eq!(oldest(&mut db), before, "a snapshot after {blocks} blocks");
+    }
+    assert!(waited > 0, "no block had to wait");
 }
 
 #[test]
