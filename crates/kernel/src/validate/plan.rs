@@ -13,8 +13,8 @@ use super::cell::{Group, Key};
 /// The simulated platform that corresponds to the guest.
 pub const PLATFORM: &str = "nandsim-6.1";
 
-/// Time that the tracer takes for each page read or programmed in the guest, nanoseconds: measured by
-/// runs with and without it (`flysch vm validate --quick`), 37 to 38 us.
+/// Time that the tracer takes for each page read or programmed in the guest, nanoseconds: measured
+/// by runs with and without it (`flysch vm validate --quick`), 37 to 38 us.
 const PROBE_NS: u64 = 38_000;
 
 /// The platform while its operations are traced, as those of the guest are: the time of the probes

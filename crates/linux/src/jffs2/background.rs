@@ -12,8 +12,8 @@
 //!    after one slice of the foreground.
 //! 2. The pass needs the allocation lock, too. If a writer holds it when the thread gets the CPU,
 //!    the thread sleeps until the writer gives it back. By the time the thread gets the CPU again,
-//!    after another slice of the foreground, the writer may have the lock for its next node. Then it
-//!    hands it to the thread when it gives it back (`MUTEX_FLAG_HANDOFF`).
+//!    after another slice of the foreground, the writer may have the lock for its next node. Then
+//!    it hands it to the thread when it gives it back (`MUTEX_FLAG_HANDOFF`).
 //! 3. An erase, and the read of the block after it, hold no lock. The thread runs for a tick. Then
 //!    the foreground runs for longer, by the ratio of the weights of nice 0 and nice 10.
 //!

@@ -209,8 +209,8 @@ impl Layout {
     }
 }
 
-/// Number of PEBs of the partition that are kept to replace blocks that will go bad: the share of the
-/// whole chip, because all of its bad blocks may lie in one partition (`get_bad_peb_limit`).
+/// Number of PEBs of the partition that are kept to replace blocks that will go bad: the share of
+/// the whole chip, because all of its bad blocks may lie in one partition (`get_bad_peb_limit`).
 ///
 /// A partition in which this share leaves no room for a file system needs a smaller one, which UBI
 /// takes as an option of the attach (`max_beb_per1024`): a quarter of its blocks here.
