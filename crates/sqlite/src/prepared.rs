@@ -57,6 +57,14 @@ fn step_through(statement: &mut Statement<'_>, values: &[Value]) -> Result<Answe
     }
     let vm_steps = statement.take_vm_steps();
     let pages = statement.connection().take_pages();
-    let work = Work { statements: 1, rows: rows.len() as u64, vm_steps, pages, ..Work::default() };
+    let work = Work {
+        statements: 1,
+        rows: rows.len() as u64,
+        vm_steps,
+        pages,
+        bound: values.len() as u64,
+        values: rows.iter().map(|row: &Vec<Value>| row.len() as u64).sum(),
+        ..Work::default()
+    };
     Ok(Answer { rows, work })
 }

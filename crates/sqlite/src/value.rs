@@ -25,6 +25,10 @@ pub struct Work {
     pub columns: u64,
     /// Pages that SQLite asked its cache for and found there.
     pub pages: u64,
+    /// Values given to the parameters of statements that were compiled before.
+    pub bound: u64,
+    /// Values of rows that were handed over.
+    pub values: u64,
 }
 
 impl From<i64> for Value {
@@ -46,5 +50,7 @@ impl std::ops::AddAssign for Work {
         self.rows += other.rows;
         self.columns += other.columns;
         self.pages += other.pages;
+        self.bound += other.bound;
+        self.values += other.values;
     }
 }

@@ -121,7 +121,8 @@ fn descriptions(folder: &Path, option: &str, text: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for place in fields(text) {
         let line = text.lines().nth(place).expect("a line");
-        let is_optional = line.starts_with("shares_dirty_limit") || line.starts_with("has_nvram");
+        let optional = ["shares_dirty_limit", "trusts_data", "has_nvram"];
+        let is_optional = optional.iter().any(|field| line.starts_with(field));
         let is_text = line.contains("= \"") || line.contains("= [");
         let values: &[Option<&str>] = match (is_optional, is_text) {
             (true, _) => &[Some("7")],

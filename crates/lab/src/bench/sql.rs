@@ -52,6 +52,8 @@ pub(crate) fn charge(site: &dyn Site, work: &Work, sql: &[u8]) {
         (Unit::SqlRow, work.rows),
         (Unit::SqlStep, work.vm_steps),
         (Unit::SqlPage, work.pages),
+        (Unit::SqlBound, work.bound),
+        (Unit::SqlValue, work.values),
     ] {
         site.charge(unit, number);
     }

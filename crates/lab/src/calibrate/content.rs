@@ -16,12 +16,15 @@ pub(super) enum Content {
     Rows,
     /// Words of a small vocabulary, in which compressors find many short matches.
     Words,
+    /// Rows of many columns: small numbers, a name of a few and a note of more random characters,
+    /// and a word. Matches are few and of many lengths.
+    Columns,
     Zeros,
 }
 
 impl Content {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Random, Self::Half, Self::Text, Self::Rows, Self::Words, Self::Zeros];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Random, Self::Half, Self::Text, Self::Rows, Self::Words, Self::Columns, Self::Zeros];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -30,6 +33,7 @@ impl Content {
             Self::Text => "text",
             Self::Rows => "rows",
             Self::Words => "words",
+            Self::Columns => "columns",
             Self::Zeros => "zeros",
         }
     }
@@ -63,6 +67,18 @@ impl Content {
                 let drawn = std::iter::repeat_with(|| &words[draw(&mut prng, words.len())]);
                 bytes.iter_mut().zip(drawn.flatten()).for_each(|(byte, &letter)| *byte = letter);
             }
+            Self::Columns => {
+                let words = vocabulary();
+                let rows = std::iter::repeat_with(|| {
+                    let mut row = vec![90, 9, 1, 1, 2, 31, 61, 19, 8];
+                    row.extend([1, 1 + low(&mut prng, 10), low(&mut prng, 100), 0]);
+                    let len = 30 + draw(&mut prng, 30);
+                    row.extend((0..len).map(|_| CHARACTERS[draw(&mut prng, CHARACTERS.len())]));
+                    row.extend(&words[draw(&mut prng, words.len())]);
+                    row
+                });
+                bytes.iter_mut().zip(rows.flatten()).for_each(|(byte, value)| *byte = value);
+            }
         }
         bytes
     }
@@ -83,6 +99,11 @@ fn vocabulary() -> Vec<Vec<u8>> {
         letters.chain([b' ']).collect()
     };
     (0..WORDS).map(|_| word()).collect()
+}
+
+/// A random number below `bound`, as one byte.
+fn low(prng: &mut Prng, bound: u8) -> u8 {
+    u8::try_from(draw(prng, bound.into())).expect("below a byte")
 }
 
 /// A random place in a list of this length.

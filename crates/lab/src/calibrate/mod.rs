@@ -7,6 +7,7 @@
 //! times. None of the measurements is a workload of `bench`, so the times of those remain
 //! predictions.
 
+mod compiled;
 mod content;
 mod fit;
 mod measurement;

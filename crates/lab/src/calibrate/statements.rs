@@ -2,8 +2,9 @@
 //! makes durable.
 
 use flysch_linux::cpu::Unit;
-use flysch_sqlite::Database;
+use flysch_sqlite::{Database, Value};
 
+use super::compiled::{self, Bind};
 use super::content::Content;
 use crate::bench::site::Site;
 use crate::bench::sql::charge;
@@ -25,6 +26,8 @@ pub(super) struct Sql {
     /// The text of the statement for a row. `{id}` stands for its number, `{short}`,
     /// `{long}` and `{large}` for strings.
     text: &'static str,
+    /// What its parameters are given, if it is compiled once and run many times.
+    binds: &'static [Bind],
 }
 
 /// The database of a measurement.
@@ -39,7 +42,12 @@ enum Place {
 }
 
 const fn of(place: Place, name: &'static str, calls: u32, text: &'static str) -> Sql {
-    Sql { name, calls, place, text }
+    Sql { name, calls, place, text, binds: &[] }
+}
+
+/// A statement that is compiled once and run 100 times in a transaction.
+const fn compiled(name: &'static str, text: &'static str, binds: &'static [Bind]) -> Sql {
+    Sql { name, calls: 100, place: Place::Transaction, text, binds }
 }
 
 /// A statement that only builds its text.
@@ -59,7 +67,18 @@ const WRITTEN: Place = Place::File("PRAGMA journal_mode = memory; PRAGMA synchro
 /// A file with a journal, which nothing makes durable.
 const JOURNALED: Place = Place::File("PRAGMA synchronous = off;");
 
-pub(super) const ALL: [Sql; 30] = [
+/// The statements of `compiled.rs`, whose table has a key of three columns.
+const KEY: &[Bind] = &[Bind::One, Bind::Group, Bind::Number];
+const BY_KEY: &str = "SELECT amount, name FROM keyed WHERE a = ? AND b = ? AND c = ?;";
+const WHOLE: &str = "SELECT * FROM keyed WHERE a = ? AND b = ? AND c = ?;";
+const BY_ROWID: &str = "SELECT name FROM keyed WHERE rowid = ?;";
+const SUM_OF: &str = "SELECT sum(amount) FROM keyed WHERE a = ? AND b = ? AND c < ?;";
+const ADD: &str = "UPDATE keyed SET amount = amount + 1 WHERE a = ? AND b = ? AND c = ?;";
+const REMOVE: &str = "DELETE FROM keyed WHERE a = ? AND b = ? AND c = ?;";
+const MORE: &str = "INSERT INTO keyed VALUES (?, ?, ? + 1000, 5, 0, ?, ?);";
+const ALL_OF_A_ROW: &[Bind] = &[Bind::One, Bind::Group, Bind::Number, Bind::Name, Bind::Note];
+
+pub(super) const ALL: [Sql; 37] = [
     of(Place::Memory, "text", 100, TEXT),
     of(Place::Memory, "constant", 100, "SELECT 1;"),
     of(Place::Memory, "sum", 100, SUM),
@@ -95,6 +114,13 @@ pub(super) const ALL: [Sql; 30] = [
     of(READ, "select file", 100, SELECT),
     of(WRITTEN, "update file", 100, UPDATE),
     of(JOURNALED, "journal", 50, UPDATE),
+    compiled("compiled select", BY_KEY, KEY),
+    compiled("compiled row", WHOLE, KEY),
+    compiled("compiled rowid", BY_ROWID, &[Bind::Number]),
+    compiled("compiled sum", SUM_OF, KEY),
+    compiled("compiled update", ADD, KEY),
+    compiled("compiled insert", MORE, ALL_OF_A_ROW),
+    compiled("compiled delete", REMOVE, KEY),
 ];
 
 /// Statements whose database is open and whose texts are built.
@@ -102,6 +128,8 @@ pub(super) struct Prepared {
     sql: Sql,
     database: Database,
     texts: Vec<Vec<u8>>,
+    /// The values of each run, if the statement is compiled once.
+    values: Vec<Vec<Value>>,
 }
 
 impl Prepared {
@@ -115,6 +143,9 @@ impl Prepared {
         let database = site.open_database(file).map_err(during())?;
         let mut strings = Strings::new();
         fill(&database, &mut strings).map_err(during())?;
+        if !sql.binds.is_empty() {
+            compiled::fill(&database).map_err(during())?;
+        }
         if !settings.is_empty() {
             database.execute(settings).map_err(during())?;
         }
@@ -128,7 +159,8 @@ impl Prepared {
             text.replace("{large}", &strings.large()).into_bytes()
         });
         let texts = texts.collect();
-        Ok(Self { sql, database, texts })
+        let values = compiled::values(sql.binds, sql.calls);
+        Ok(Self { sql, database, texts, values })
     }
 
     /// Run all statements.
@@ -136,6 +168,10 @@ impl Prepared {
         if self.sql.text == TEXT {
             self.build_texts(site);
             return Ok(());
+        }
+        if !self.sql.binds.is_empty() {
+            let run = compiled::run(&self.database, site, self.sql.text, &self.values);
+            return run.map_err(|error| sqlite_error(self.sql.name.to_owned())(error));
         }
         for text in &self.texts {
             let work = self.database.execute(text);

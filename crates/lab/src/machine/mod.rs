@@ -320,6 +320,7 @@ impl Build {
                     compressor: self.ubifs_compressor,
                     bulk_read: self.layers.ubifs_bulk_read,
                     dirty_limit: self.platform.dirty_limit,
+                    checks_data: self.platform.ubifs_checks_data,
                     maker: self.layers.ubifs_maker,
                     wear_threshold: self.layers.ubi_wear_threshold,
                     fastmap: self.layers.ubi_fastmap,

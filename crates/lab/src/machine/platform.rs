@@ -61,6 +61,8 @@ pub struct Platform {
     pub jffs2_summaries: bool,
     /// How much dirty memory UBIFS may have before the kernel's flusher writes it out.
     pub dirty_limit: DirtyLimit,
+    /// Whether UBIFS checks the data that it reads by checksum.
+    pub ubifs_checks_data: bool,
     /// The generation of YAFFS2's source code.
     pub yaffs2_profile: Profile,
     pub ubifs_compressor: ubifs::Compressor,
@@ -214,6 +216,8 @@ struct UbifsFile {
     compressor: String,
     #[serde(default)]
     shares_dirty_limit: bool,
+    #[serde(default)]
+    trusts_data: bool,
 }
 
 #[derive(Deserialize)]
@@ -234,7 +238,7 @@ struct SqliteFile {
 }
 
 /// Fields of the first platform's file that other platforms may leave out.
-const OPTIONAL: [&str; 1] = ["ubifs.shares_dirty_limit"];
+const OPTIONAL: [&str; 2] = ["ubifs.shares_dirty_limit", "ubifs.trusts_data"];
 
 impl Platform {
     /// The name of the platform that simulations use unless another is asked for: a board of today.
@@ -317,6 +321,7 @@ impl Platform {
             } else {
                 DirtyLimit::Whole
             },
+            ubifs_checks_data: !file.ubifs.trusts_data,
             power: file.power,
             throughput: file.throughput,
         })

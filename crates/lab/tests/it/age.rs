@@ -34,7 +34,7 @@ fn an_aged_device_costs_more() {
     for stack in ON_FLASH {
         let mut grid = grid(stack);
         // UBIFS reserves a larger part of such a small partition for itself.
-        let fill = if stack == Stack::UBIFS { 45 } else { 60 };
+        let fill = if stack == Stack::UBIFS { 32 } else { 60 };
         grid.axes.aged_fills = vec![0, fill];
         grid.axes.aged_invalids = vec![0, 35];
         let [new, _, _, old] = &runs(&grid)[..] else { panic!("four runs") };
@@ -99,7 +99,7 @@ fn options_mean_something_to_their_stacks() {
         ubifs_makers: vec![Maker::Mount, Maker::Mkfs],
         ftls: vec![FtlKind::Page, FtlKind::LogBlock],
         ftl_spares: vec![8, 30],
-        aged_fills: vec![35],
+        aged_fills: vec![20],
         aged_invalids: vec![60],
         ..plain
     };

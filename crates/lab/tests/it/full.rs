@@ -83,8 +83,8 @@ fn a_full_device_keeps_what_was_committed() {
     let stacks = plain.into_iter().flat_map(|stack| [stack, stack.with(Journals::Pramfs)]);
     for stack in stacks {
         let mut grid = Grid::new(Micro::Insert, stack, Arc::clone(&platform));
-        // UBI reserves twenty blocks of this chip as replacements for blocks that go bad.
-        grid.axes.partition_blocks = vec![if stack.main == Main::Ubifs { 72 } else { 40 }];
+        // UBI reserves forty blocks of this chip as replacements for blocks that go bad.
+        grid.axes.partition_blocks = vec![if stack.main == Main::Ubifs { 94 } else { 40 }];
         grid.axes.journal_modes = vec![JournalMode::Delete, JournalMode::Persist];
         for scenario in grid.scenarios() {
             let title = format!("{} {}", stack.name(), scenario.settings.journal_mode);

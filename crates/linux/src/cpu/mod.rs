@@ -125,6 +125,15 @@ impl Cpu {
         self.charge_each(codec.packing(), [1, bytes as u64, stored as u64]);
     }
 
+    /// Charge for compressing bytes that get no shorter: about as many are given as were taken.
+    pub fn compress_in_vain(&self, codec: Codec, bytes: usize) {
+        let mut units = codec.packing();
+        if codec == Codec::Zlib {
+            units[2] = Some(Unit::DeflateVain);
+        }
+        self.charge_each(units, [1, bytes as u64, bytes as u64]);
+    }
+
     /// Charge for decompressing `stored` bytes to `bytes`.
     pub fn decompress(&self, codec: Codec, stored: usize, bytes: usize) {
         self.charge_each(codec.unpacking(), [1, stored as u64, bytes as u64]);

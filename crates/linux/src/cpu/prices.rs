@@ -61,6 +61,8 @@ pub enum Unit {
     DeflateIn,
     /// One byte that zlib gives.
     DeflateOut,
+    /// One byte that zlib gives in vain, because what it takes gets no shorter: it makes no codes.
+    DeflateVain,
     /// One value of a byte that occurs in what is deflated, for which a code is made.
     DeflateSymbol,
     /// One stretch of data that UBIFS has deflated.
@@ -99,6 +101,8 @@ pub enum Unit {
     InflateOut,
     /// One byte that decompressing LZO or rtime gives.
     UnlzoOut,
+    /// One match that it copies for LZO.
+    UnlzoMatch,
     /// One stretch of data that zstd decompresses.
     Unzstd,
     /// One table of codes that is read for it.
@@ -125,6 +129,10 @@ pub enum Unit {
     SqlStep,
     /// One page that SQLite asks its cache for and finds there.
     SqlPage,
+    /// One value that is given to a parameter of a statement that was compiled before.
+    SqlBound,
+    /// One value of a row that the program takes from SQLite.
+    SqlValue,
     /// One read of a file by SQLite, with the page that it fills.
     SqlRead,
     /// One write of a file by SQLite, with the page or the record that it writes.

@@ -84,10 +84,11 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
             }
             cpu.charge(Unit::DeflateSymbol, symbols(data));
         }
-        // A compressor that gains nothing has given about as many bytes as it took.
-        let gains = order.get(winner) == Some(compressor);
-        let stored = if gains { packed.stored.len() } else { data.len() };
-        cpu.compress(compressor.codec(), data.len(), stored);
+        if order.get(winner) == Some(compressor) {
+            cpu.compress(compressor.codec(), data.len(), packed.stored.len());
+        } else {
+            cpu.compress_in_vain(compressor.codec(), data.len());
+        }
     }
     packed
 }
@@ -141,7 +142,11 @@ pub(super) fn unpack(
     };
     cpu.decompress(codec, stored.len(), data_len);
     let data = match codec {
-        Codec::Lzo => lzo::decompress(stored, data_len)?,
+        Codec::Lzo => {
+            let (data, matches) = lzo::decompress_counting(stored, data_len)?;
+            cpu.charge(Unit::UnlzoMatch, matches);
+            data
+        }
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd | Codec::CryptoDeflate => unreachable!("not of JFFS2"),
         Codec::Zlib => inflate(stored, Format::Zlib, data_len)?,
@@ -225,6 +230,23 @@ mod tests {
         Prng::new(4).fill(&mut random);
         let packed = pack(&[Compressor::Zlib], &random, 600, &cpu);
         assert_eq!((packed.compression, packed.data_len), (Compression::None, 600));
+    }
+
+    /// Deflate of what does not shrink makes no codes, and LZO's time depends on its matches.
+    #[test]
+    fn compressing_in_vain_and_matches_are_counted() {
+        let cpu = Cpu::new(Clock::new(), Speed::default());
+        let count = |unit: Unit| cpu.counts().0[unit as usize];
+        let mut random = vec![0; 1000];
+        Prng::new(6).fill(&mut random);
+        pack(&[Compressor::Zlib], &random, 4096, &cpu);
+        assert_eq!((count(Unit::DeflateVain), count(Unit::DeflateOut)), (1000, 0));
+        let packed = pack(&[Compressor::Zlib], &b"flysch ".repeat(100), 4096, &cpu);
+        assert_eq!(count(Unit::DeflateOut), packed.stored.len() as u64);
+        let twice = [&random[..], &random[..500], &[7; 400]].concat();
+        let packed = pack(&[Compressor::Lzo], &twice, 4096, &cpu);
+        assert_eq!(unpack(packed.compression, &packed.stored, 1900, &cpu), Some(twice));
+        assert_eq!((count(Unit::UnlzoMatch), count(Unit::DeflateVain)), (2, 1000));
     }
 
     #[test]

@@ -29,6 +29,8 @@ impl Jffs2 {
             Ok(true) => {
                 self.blocks.clear(block);
                 self.blocks.file(block, List::Free);
+                // The thread is to mark the block as free, which the caller has done here.
+                self.signal_collector();
                 Ok(())
             }
             Ok(false) => self.retire(block),

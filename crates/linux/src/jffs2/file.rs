@@ -103,10 +103,12 @@ impl Jffs2 {
             let room = PAGE_SIZE - at % PAGE_SIZE;
             let (part, tail) = rest.split_at(rest.len().min(room as usize));
             self.write_in_page(cache, ino, at, part)?;
+            self.wake_collector();
+            // A call that writes many pages takes longer than a slice of the scheduler.
+            self.run_due_tasks(cache)?;
             at += u32::try_from(part.len()).expect("within a page");
             rest = tail;
         }
-        self.wake_collector();
         Ok(())
     }
 

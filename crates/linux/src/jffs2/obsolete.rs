@@ -69,5 +69,8 @@ impl Jffs2 {
             List::ErasePending
         };
         self.blocks.file(block, list);
+        if list == List::ErasePending {
+            self.signal_collector();
+        }
     }
 }

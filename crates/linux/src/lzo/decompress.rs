@@ -4,9 +4,17 @@ use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
 
 /// Decompress a stream into `expected_len` bytes.
 ///
+/// `None` as of [`decompress_counting`].
+pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
+    decompress_counting(data, expected_len).map(|(bytes, _)| bytes)
+}
+
+/// Decompress a stream into `expected_len` bytes, and count its matches.
+///
 /// `None` unless `data` is one complete stream of this length with nothing behind it. Memory for
 /// `expected_len` bytes is allocated, whatever the stream says.
-pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
+pub(crate) fn decompress_counting(data: &[u8], expected_len: usize) -> Option<(Vec<u8>, u64)> {
+    let mut matches = 0;
     let mut out = Vec::new();
     out.try_reserve_exact(expected_len).ok()?;
     let mut decoder = Decoder { coded: data, out, expected_len, literal_count: 0 };
@@ -15,13 +23,14 @@ pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
         match decoder.instruction()? {
             Instruction::Literals { len } => decoder.copy_literals(len)?,
             Instruction::Match { len, distance, literal_count } => {
+                matches += 1;
                 decoder.copy_match(len, distance)?;
                 decoder.copy_literals(literal_count)?;
             }
             Instruction::End => break,
         }
     }
-    (decoder.coded.is_empty() && decoder.room() == 0).then_some(decoder.out)
+    (decoder.coded.is_empty() && decoder.room() == 0).then_some((decoder.out, matches))
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -36,6 +36,7 @@ mod decompress;
 
 pub use compress::compress;
 pub use decompress::decompress;
+pub(crate) use decompress::decompress_counting;
 
 /// Largest distance of the form with one distance byte.
 const NEAR_DISTANCE_MAX: usize = 1 << 11;

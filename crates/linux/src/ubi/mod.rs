@@ -55,6 +55,8 @@ const RESERVED_PER_1024: u64 = 20;
 /// PEBs that no volume gets: one for wear levelling, one for atomic changes, and two for the volume
 /// table.
 const OVERHEAD_PEBS: u32 = 4;
+/// Fewest LEBs that UBIFS can be made on (`UBIFS_MIN_LEB_CNT`).
+const USEFUL_LEBS_MIN: u32 = 17;
 
 /// Options of an attach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,12 +209,22 @@ impl Layout {
     }
 }
 
-/// Number of PEBs of the partition that are kept to replace blocks that will go bad.
+/// Number of PEBs of the partition that are kept to replace blocks that will go bad: the share of
+/// the whole chip, because all of its bad blocks may lie in one partition (`get_bad_peb_limit`).
+///
+/// A partition in which this share leaves no room for a file system needs a smaller one, which UBI
+/// takes as an option of the attach (`max_beb_per1024`): a quarter of its blocks here.
 fn reserve_for_bad(mtd: &Partition) -> u32 {
-    let on_chip = u64::from(mtd.geometry().block_count);
-    let limit = u32::try_from((on_chip * RESERVED_PER_1024).div_ceil(1024)).expect("below a chip");
     let bad = (0..mtd.block_count()).filter(|&block| mtd.is_bad(block)).count();
-    limit.saturating_sub(u32::try_from(bad).expect("counted in u32")).min(mtd.block_count() / 4)
+    let bad = u32::try_from(bad).expect("counted in u32");
+    kept_for_bad(mtd.geometry().block_count, mtd.block_count(), bad)
+}
+
+fn kept_for_bad(on_chip: u32, blocks: u32, bad: u32) -> u32 {
+    let limit = (u64::from(on_chip) * RESERVED_PER_1024).div_ceil(1024);
+    let kept = u32::try_from(limit).expect("below a chip").saturating_sub(bad);
+    let has_room = blocks >= kept + OVERHEAD_PEBS + USEFUL_LEBS_MIN;
+    if has_room { kept } else { kept.min(blocks / 4) }
 }
 
 impl Ubi {
@@ -252,5 +264,20 @@ impl Ubi {
         let mut bytes = header.to_vec();
         bytes.resize(self.layout.header_unit as usize, 0);
         self.mtd.write_sectors(self.start(peb) + at, &bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 6.1 says of a partition of 115 blocks on a chip of 2048: "PEBs reserved for bad PEB
+    /// handling: 40", and that 71 LEBs are available.
+    #[test]
+    fn the_share_of_the_whole_chip_is_kept_for_bad_blocks() {
+        assert_eq!(115 - OVERHEAD_PEBS - kept_for_bad(2048, 115, 0), 71);
+        assert_eq!(kept_for_bad(2048, 400, 3), 37, "some are bad already");
+        assert_eq!(kept_for_bad(2048, 60, 0), 15, "no file system has room beside 40");
+        assert_eq!(kept_for_bad(60, 60, 0), 2);
     }
 }

@@ -16,41 +16,58 @@ const LEBS_MAX: u32 = 32;
 
 impl Ubifs {
     /// Free at least one LEB. Data nodes are moved; index nodes are moved by a commit.
+    ///
+    /// A LEB with little to gain is collected, too. One that only filled the LEB that the nodes go
+    /// to, so that no more room is left there than before, makes the next ones have more to gain.
     pub(super) fn collect(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_gc");
         self.know_all()?;
+        let mut gain_min = self.geometry.dead;
         for _ in 0..LEBS_MAX {
             if let Some(&lnum) = self.list(Category::Freeable).first() {
                 self.sync_heads()?;
                 return self.free_leb(lnum).map(drop);
             }
-            let (lnum, lprops) = self.victim().ok_or(Fault::NoSpace)?;
+            let (lnum, lprops) = self.victim(gain_min).ok_or(Fault::NoSpace)?;
             if lprops.index {
                 self.collect_index(lnum)?;
                 return self.commit();
             }
+            let before = self.room_of_collector();
             if self.collect_leb(lnum, lprops)? {
                 return Ok(());
             }
+            gain_min = if self.room_of_collector() > before { gain_min / 2 } else { gain_min * 2 };
+            gain_min = gain_min.clamp(self.geometry.dead, self.geometry.dark);
         }
         Err(Fault::NoSpace)
     }
 
-    /// The LEB that gains the most space by collection, if any gains enough.
-    fn victim(&self) -> Option<(u32, Lprops)> {
-        let leb_size = self.geometry.leb_size;
-        let is_worth = |lnum: u32, lprops: &Lprops| match self.category(lprops) {
-            Category::Dirty | Category::Free => lprops.dirty >= self.geometry.dead,
-            Category::DirtyIndex => {
-                lnum != self.index_head.0 && lprops.free + lprops.dirty >= leb_size / 2
-            }
-            Category::Empty | Category::Freeable | Category::FreeableIndex | Category::None => {
-                false
-            }
+    /// Bytes that are left in the LEB that collected nodes go to.
+    fn room_of_collector(&self) -> u32 {
+        let wbuf = self.head(Head::Gc);
+        wbuf.lnum.map_or(0, |_| self.geometry.leb_size - wbuf.end())
+    }
+
+    /// The LEB whose collection gains the most, if any gains `gain_min` bytes: the dirtiest one, or
+    /// one of the index that is half dead. If there is neither, any with enough dirt
+    /// (`ubifs_find_dirty_leb`).
+    fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
+        let half = self.geometry.leb_size / 2;
+        let gain = |lprops: &Lprops| lprops.free + lprops.dirty;
+        let of = |wanted: Category| {
+            let all = self.lpt.known().filter(move |(_, it)| self.category(it) == wanted);
+            all.filter(move |(_, it)| gain(it) >= gain_min)
         };
-        let all = self.lpt.known().filter(|(lnum, lprops)| is_worth(*lnum, lprops));
-        let best = all.max_by_key(|(_, lprops)| lprops.free + lprops.dirty);
-        best.filter(|(_, lprops)| lprops.free + lprops.dirty > self.geometry.dark)
+        let dirty = of(Category::Dirty).max_by_key(|(_, it)| it.dirty);
+        let index = of(Category::DirtyIndex)
+            .filter(|(lnum, it)| *lnum != self.index_head.0 && gain(it) >= half)
+            .max_by_key(|(_, it)| gain(it));
+        let best = match (index, dirty) {
+            (Some(index), Some(dirty)) if gain(&index.1) < gain(&dirty.1) => Some(dirty),
+            (index, dirty) => index.or(dirty),
+        };
+        best.or_else(|| of(Category::Free).find(|(_, it)| it.dirty >= self.geometry.dead))
     }
 
     /// Read the properties of all LEBs, to be able to compare them.

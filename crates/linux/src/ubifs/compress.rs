@@ -106,7 +106,11 @@ pub(super) fn unpack(
     let data = match codec {
         Codec::Zlib | Codec::CryptoDeflate => inflate(stored, Format::Raw, size)?,
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
-        Codec::Lzo | Codec::Rtime => lzo::decompress(stored, size)?,
+        Codec::Lzo | Codec::Rtime => {
+            let (data, matches) = lzo::decompress_counting(stored, size)?;
+            cpu.charge(Unit::UnlzoMatch, matches);
+            data
+        }
     };
     (data.len() == size).then_some(data)
 }

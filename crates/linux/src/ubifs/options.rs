@@ -53,6 +53,9 @@ pub struct Options {
     pub bulk_read: bool,
     /// How many pages may be dirty before the flusher writes all of them.
     pub dirty_limit: DirtyLimit,
+    /// Whether the checksums of data take time. Since Linux 2.6.39 they are not computed when data
+    /// is read (`no_chk_data_crc`). The model refuses damaged data all the same.
+    pub checks_data: bool,
     /// Which program makes the file system, if the volume is empty.
     pub maker: Maker,
     /// Number of the UBI volume to mount.
@@ -69,6 +72,7 @@ impl Default for Options {
             compressor: Compressor::Zstd,
             bulk_read: false,
             dirty_limit: DirtyLimit::Shared,
+            checks_data: false,
             maker: Maker::Mount,
             volume: 0,
             wear_threshold: crate::ubi::WEAR_THRESHOLD,

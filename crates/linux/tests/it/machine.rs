@@ -48,6 +48,9 @@ pub(crate) const KINDS: [Kind; 8] = [
 
 /// Bytes of names that JFFS2's collector has copied and not erased yet: a scan keeps both copies.
 const COPIES_MAX: u64 = 512;
+/// Bytes of the pages that the passes of JFFS2's thread after a mount write whole: a pass follows
+/// each erase, whether there is work or not, and a part of such a page may have been a hole.
+const MERGED_MAX: u64 = 3 * (4096 + 68);
 
 /// Bytes of the summaries of blocks that YAFFS2's collector has begun to empty. A block that is
 /// being collected has lost its summary, which a scan sees again.
@@ -83,7 +86,7 @@ impl Kind {
     pub(crate) fn is_same_space(self, known: u64, counted: u64) -> bool {
         match self {
             // Of JFFS2's data that was replaced in part, the collector of a mount may drop more.
-            Self::Jffs2 => known <= counted + COPIES_MAX,
+            Self::Jffs2 => known <= counted + COPIES_MAX + MERGED_MAX,
             Self::Yaffs2 => (counted..=counted + SUMMARIES_MAX).contains(&known),
             Self::Ubifs { .. } | Self::Ftl(_) => known == counted,
         }

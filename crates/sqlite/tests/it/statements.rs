@@ -45,7 +45,7 @@ fn values_keep_their_types_and_work_is_counted() {
         statements: 2,
         rows: 3,
         columns: first.len() as u64 + 1,
-        pages: 0,
+        ..Work::default()
     };
     assert_eq!(work, counted);
     assert!(work.vm_steps > 10);

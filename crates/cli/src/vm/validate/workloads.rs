@@ -1,8 +1,10 @@
 //! The cells of what users run on the simulator.
 
+use std::sync::Arc;
+
 use flysch_kernel::validate::cell::{Counts, Key, of_run};
 use flysch_kernel::validate::draw::Line;
-use flysch_kernel::validate::plan::PLATFORM;
+use flysch_kernel::validate::plan::{PLATFORM, traced};
 use flysch_kernel::validate::verdict::title;
 
 use crate::bench;
@@ -15,7 +17,11 @@ pub(super) fn simulated(lines: &[Line]) -> Result<Vec<(Key, Counts)>, Failure> {
     for line in lines {
         let platform = ["--platform", PLATFORM].map(str::to_owned);
         let words = line.words(&format!("{}/{}", bench::engine_of(&line.workload)?, line.fs));
-        let of_line = bench::scenarios(words.into_iter().chain(platform))?;
+        let mut of_line = bench::scenarios(words.into_iter().chain(platform))?;
+        for scenario in &mut of_line {
+            let build = &mut scenario.build;
+            build.platform = Arc::new(traced(&build.platform));
+        }
         keys.extend(of_line.iter().map(|_| Key::from(line)));
         scenarios.extend(of_line);
     }

@@ -14,7 +14,9 @@ const HIDDEN: u64 = 0xFFFF_FFF0;
 pub(crate) struct Dump {
     /// Version and inode, by directory and name.
     names: BTreeMap<(u64, String), (u64, u64)>,
-    nodes: BTreeMap<(u64, u64), Node>,
+    /// By inode, version and place. A node that the collector has copied, and whose block is not
+    /// erased yet, is there twice.
+    nodes: BTreeMap<(u64, u64, u64), Node>,
 }
 
 /// A node with content of a file.
@@ -47,7 +49,7 @@ impl Dump {
                 let at = u64::from_str_radix(&place[..8], 16).unwrap();
                 let (file_len, offset) = (size("isize"), size("offset"));
                 let node = Node { at, file_len, offset, len: size("dsize") };
-                dump.nodes.insert((number("ino"), number("version")), node);
+                dump.nodes.insert((number("ino"), number("version"), at), node);
             }
         }
         dump
@@ -67,7 +69,7 @@ impl Dump {
     }
 
     pub(crate) fn nodes_of(&self, ino: u64) -> Vec<Node> {
-        self.nodes.range((ino, 0)..=(ino, u64::MAX)).map(|(_, node)| *node).collect()
+        self.nodes.range((ino, 0, 0)..=(ino, u64::MAX, u64::MAX)).map(|(_, node)| *node).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use flysch_chip::{EventKind, Prng};
+use flysch_linux::cpu::Unit;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::ubifs::{Compressor, Maker, Options};
 use flysch_linux::vfs::Vfs;
@@ -185,4 +186,24 @@ fn a_full_device_says_so_and_keeps_what_it_has() {
     let fd = vfs.open("again", true).unwrap();
     vfs.write(fd, 0, &vec![7; 300_000]).unwrap();
     vfs.fsync(fd).unwrap();
+}
+
+/// `no_chk_data_crc`, which is the kernel's default since 2.6.39: checksums of data take no time.
+#[test]
+fn checksums_of_data_take_time_only_where_they_are_checked() {
+    let checksummed = [false, true].map(|checks_data| {
+        let device = Device::new(40, Options { checks_data, ..options(Compressor::None) });
+        device.format().unwrap();
+        let mut vfs = device.mount().unwrap();
+        let fd = vfs.open("file", true).unwrap();
+        vfs.write(fd, 0, &[5; 40_960]).unwrap();
+        vfs.fsync(fd).unwrap();
+        vfs.drop_caches().unwrap();
+        let count = || device.cpu.counts().0[Unit::ChecksumByte as usize];
+        let before = count();
+        vfs.read(fd, 0, &mut [0; 40_960]).unwrap();
+        count() - before
+    });
+    // Ten nodes of a page and a header of 48 bytes each.
+    assert_eq!(checksummed[1] - checksummed[0], 10 * (4096 + 48));
 }

@@ -23,7 +23,7 @@ pub(super) struct Device {
     pub(super) chip: Shared<Tracer<FaultInjector>>,
     pub(super) recorder: Recorder,
     pub(super) options: Options,
-    cpu: Cpu,
+    pub(super) cpu: Cpu,
 }
 
 impl Device {
