@@ -77,6 +77,8 @@ pub enum Unit {
     LzoIn,
     /// One byte that LZO gives.
     LzoOut,
+    /// One match that LZO finds.
+    LzoMatch,
     /// One byte that rtime takes.
     RtimeIn,
     /// One stretch of data that zstd compresses.

@@ -86,6 +86,9 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
         }
         if order.get(winner) == Some(compressor) {
             cpu.compress(compressor.codec(), data.len(), packed.stored.len());
+            if *compressor == Compressor::Lzo {
+                cpu.charge(Unit::LzoMatch, lzo::matches(&packed.stored, data.len()));
+            }
         } else {
             cpu.compress_in_vain(compressor.codec(), data.len());
         }
@@ -245,6 +248,7 @@ mod tests {
         assert_eq!(count(Unit::DeflateOut), packed.stored.len() as u64);
         let twice = [&random[..], &random[..500], &[7; 400]].concat();
         let packed = pack(&[Compressor::Lzo], &twice, 4096, &cpu);
+        assert_eq!(count(Unit::LzoMatch), 2);
         assert_eq!(unpack(packed.compression, &packed.stored, 1900, &cpu), Some(twice));
         assert_eq!((count(Unit::UnlzoMatch), count(Unit::DeflateVain)), (2, 1000));
     }

@@ -9,6 +9,11 @@ pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
     decompress_counting(data, expected_len).map(|(bytes, _)| bytes)
 }
 
+/// The number of matches in a stream that was made of `len` bytes.
+pub(crate) fn matches(stream: &[u8], len: usize) -> u64 {
+    decompress_counting(stream, len).map_or(0, |(_, matches)| matches)
+}
+
 /// Decompress a stream into `expected_len` bytes, and count its matches.
 ///
 /// `None` unless `data` is one complete stream of this length with nothing behind it. Memory for

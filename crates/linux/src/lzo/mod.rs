@@ -36,7 +36,7 @@ mod decompress;
 
 pub use compress::compress;
 pub use decompress::decompress;
-pub(crate) use decompress::decompress_counting;
+pub(crate) use decompress::{decompress_counting, matches};
 
 /// Largest distance of the form with one distance byte.
 const NEAR_DISTANCE_MAX: usize = 1 << 11;

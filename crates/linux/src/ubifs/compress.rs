@@ -57,6 +57,9 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
     if codec == Codec::CryptoDeflate {
         cpu.charge(Unit::DeflateSymbol, symbols(data));
     }
+    if codec == Codec::Lzo {
+        cpu.charge(Unit::LzoMatch, lzo::matches(&made, data.len()));
+    }
     // A compressor that gains nothing has given about as many bytes as it took.
     cpu.compress(codec, data.len(), if shrinks { made.len() } else { data.len() });
     if codec == Codec::Zstd {
