@@ -34,6 +34,7 @@ const BUILTIN: [&str; 5] = [
 
 /// A board, its kernel, and the settings of its software.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a board")]
 pub struct Platform {
     /// Name on the command line.
     pub name: String,

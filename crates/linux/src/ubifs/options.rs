@@ -46,6 +46,7 @@ named!(Maker);
 
 /// Options by which a UBIFS is made and mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options, as of a mount")]
 pub struct Options {
     /// The compressor of new data.
     pub compressor: Compressor,

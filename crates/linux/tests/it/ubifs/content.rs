@@ -196,12 +196,12 @@ fn checksums_of_data_take_time_only_where_they_are_checked() {
         device.format().unwrap();
         let mut vfs = device.mount().unwrap();
         let fd = vfs.open("file", true).unwrap();
-        vfs.write(fd, 0, &[5; 40_960]).unwrap();
+        vfs.write(fd, 0, &vec![5; 40_960]).unwrap();
         vfs.fsync(fd).unwrap();
         vfs.drop_caches().unwrap();
         let count = || device.cpu.counts().0[Unit::ChecksumByte as usize];
         let before = count();
-        vfs.read(fd, 0, &mut [0; 40_960]).unwrap();
+        vfs.read(fd, 0, &mut vec![0; 40_960]).unwrap();
         count() - before
     });
     // Ten nodes of a page and a header of 48 bytes each.
