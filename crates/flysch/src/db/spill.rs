@@ -180,11 +180,28 @@ impl<N: Nand> Db<'_, '_, N> {
         Err(fault.into())
     }
 
-    /// Read a cell of a sort's page, to be seen. Cost: one read.
-    pub(crate) fn read_cell(&mut self, ticket: u32, page: u32, cell: usize) -> Result<(), DbError> {
+    /// Read a cell of the page of this number in a run, to be seen. Where a program of the page
+    /// failed behind its first cells, they were read from there, and the others are in a later
+    /// block. Says where the page is. Cost: one read as a rule.
+    pub(crate) fn read_cell(
+        &mut self,
+        ticket: u32,
+        (number, page): (u32, u32),
+        cell: usize,
+    ) -> Result<u32, DbError> {
         self.check_spilled(ticket)?;
-        self.media.read(young(page), cell, &mut self.scratch[..CELL_SIZE])?;
-        Ok(())
+        let mut at = page;
+        for _ in 0..FAILURES_MAX {
+            match self.media.read(young(at), cell, &mut self.scratch[..CELL_SIZE]) {
+                Err(MediaError::Corrupt(_)) => {
+                    let behind = self.media.numbers().next_block(at);
+                    (at, _) = self.find_page(ticket, number, behind)?;
+                }
+                done => return done.map(|()| at).map_err(DbError::from),
+            }
+        }
+        self.media.read(young(at), cell, &mut self.scratch[..CELL_SIZE])?;
+        Ok(at)
     }
 
     /// The payload of the cell that was read last, from this byte of the page on.

@@ -59,7 +59,7 @@ impl Window {
                 self.turn(db, ticket)?;
             } else {
                 let (cell, _) = db.spill_layout().place(self.at);
-                db.read_cell(ticket, self.page, cell)?;
+                self.page = db.read_cell(ticket, (self.number - 1, self.page), cell)?;
             }
             self.take(db, memory)?;
         }
