@@ -163,9 +163,11 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Give more blocks back after a transaction that has taken so many: a ring would outgrow what
-    /// it keeps else, as a record gives back one. Cost: a record for each.
+    /// it keeps else, as a record gives back one. Nothing is done where the transaction's record had
+    /// no room for the first one. Cost: a record for each.
     pub(super) fn return_blocks(&mut self, taken: u64) -> Result<(), DbError> {
-        for _ in 0..taken {
+        let blocks = if self.compaction.gone.is_some() { 0 } else { taken };
+        for _ in 0..blocks {
             self.advance_rings()?;
             let is_due = self.compaction.gone.is_some_and(|(space, _)| space.is_ring());
             if !is_due || !self.record_what_goes()? {

@@ -70,7 +70,8 @@ fn a_ring_takes_readings_without_end_and_moves_none() {
         assert!(programs < most, "{programs} programs, {pages} pages and {commits} commits");
         let (filled, erases) =
             (programs / u64::from(geometry.pages_per_block), run.operations.block_erases);
-        assert!(erases.abs_diff(filled) <= 3, "{erases} of {filled} blocks");
+        // Some log blocks end early, where the changes of the block table are many.
+        assert!(erases.abs_diff(filled) * 20 <= filled, "{erases} of {filled} blocks");
         assert!(erases > 48, "the partition went round: {erases} erases");
     }
 }

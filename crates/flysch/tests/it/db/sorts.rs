@@ -266,7 +266,7 @@ fn a_sort_goes_on_among_commits_until_another_one_begins() {
 #[test]
 fn a_sort_survives_programs_that_fail() {
     let mut failed = 0;
-    // Of a page of several cells, a program that failed may leave the first ones as they ought to be.
+    // Of a page of several cells, a program that failed may leave the first ones as they should be.
     for seed in 0..24_u32 {
         let page_size = if seed % 2 == 0 { 512 } else { 2048 };
         let (mut nand, mut ram) = (chip(page_size, 400), vec![0; 12_000]);
