@@ -163,8 +163,8 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Give more blocks back after a transaction that has taken so many: a ring would outgrow what
-    /// it keeps else, as a record gives back one. Nothing is done where the transaction's record had
-    /// no room for the first one. Cost: a record for each.
+    /// it keeps else, as a record gives back one. Nothing is done where the transaction's record
+    /// had no room for the first one. Cost: a record for each.
     pub(super) fn return_blocks(&mut self, taken: u64) -> Result<(), DbError> {
         let blocks = if self.compaction.gone.is_some() { 0 } else { taken };
         for _ in 0..blocks {
