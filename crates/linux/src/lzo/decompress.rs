@@ -4,7 +4,7 @@ use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
 
 /// Decompress a stream into `expected_len` bytes.
 ///
-/// `None` as of [`decompress_counting`].
+/// `None` where the data is no whole stream of that length.
 pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
     decompress_counting(data, expected_len).map(|(bytes, _)| bytes)
 }
