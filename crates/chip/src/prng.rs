@@ -31,6 +31,17 @@ impl Prng {
         ((self.next() as u128 * bound as u128) >> 64) as u64
     }
 
+    /// Put things into random order (Fisher and Yates).
+    ///
+    /// # Panics
+    /// Never: what is drawn is below a length.
+    pub fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            let drawn = self.below(last as u64 + 1);
+            things.swap(last, usize::try_from(drawn).expect("below a length"));
+        }
+    }
+
     pub fn fill(&mut self, bytes: &mut [u8]) {
         let (whole, rest) = bytes.as_chunks_mut::<8>();
         for chunk in whole {

@@ -43,7 +43,7 @@ pub fn costs(engine: Engine, workload: Workload, seed: u64) -> Result<Costs, Fai
     let (device, clock) = new_device(seed);
     let mut prng = Prng::new(seed);
     let mut order: Vec<u32> = (0..workload.keys).collect();
-    shuffle(&mut order, &mut prng);
+    prng.shuffle(&mut order);
     let mut versions = vec![0; workload.keys as usize];
     let mut costs = Costs::default();
     let mut pick = move || prng.below(workload.keys.into()) as u32;
@@ -83,10 +83,4 @@ fn check(store: &mut dyn Store, key: u32, version: u32) -> Result<(), Failed> {
     let found = store.get(key)?;
     let is_right = found == Some(value(key, version));
     if is_right { Ok(()) } else { Err(Failed(format!("key {key} has {found:?}"))) }
-}
-
-fn shuffle(keys: &mut [u32], prng: &mut Prng) {
-    for place in (1..keys.len()).rev() {
-        keys.swap(place, prng.below(place as u64 + 1) as usize);
-    }
 }

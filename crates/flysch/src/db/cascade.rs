@@ -17,7 +17,7 @@ use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 /// Longest chain of rows that refer to each other. A longer one is refused.
 const DEPTH_MAX: u32 = 16;
 /// Bytes of a row that a cascade copies to look at its columns, counted from the row's beginning.
-pub(super) const ROW_SIZE: usize = 512;
+const ROW_SIZE: usize = 512;
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Delete a row, and delete or change the rows that refer to it as their foreign keys say.
@@ -25,18 +25,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// or changed, the lookups from the first row down to it, and an append.
     #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
-        let marks = self.records.marks.len();
-        let mark = self.mark()?;
-        let done = self.delete_tree(root);
-        if done.is_err() {
-            self.roll_back_to(mark)?;
-        }
-        self.forget_mark(mark);
-        debug_assert!(
-            self.records.marks.len() == marks,
-            "the program's savepoints are as they were"
-        );
-        done
+        self.whole(|db| db.delete_tree(root))
     }
 
     #[inline(never)]
@@ -116,18 +105,22 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(len)
     }
 
-    /// Copy a row that `out` takes whole; returns its length.
-    pub(super) fn whole_of(
+    /// Put another version in the place of a row, which `change` makes of its values. A row has at
+    /// most [`ROW_SIZE`] bytes for that.
+    pub(super) fn change_row(
         &mut self,
         seat: Seat,
-        out: &mut [u8; ROW_SIZE],
-    ) -> Result<usize, DbError> {
-        let is_long = seat.len > ROW_SIZE;
-        if is_long {
-            Err(DbError::RowTooLong { needed: seat.len })
-        } else {
-            self.front_of(seat, out)
+        change: impl FnOnce(&mut Self, &mut [Value<'_>]) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        if seat.len > ROW_SIZE {
+            return Err(DbError::RowTooLong { needed: seat.len });
         }
+        let mut row = [0; ROW_SIZE];
+        let len = self.front_of(seat, &mut row)?;
+        let view = RowView::parse(self.schema, &row[..len], 0)?;
+        let mut values = [Value::Null; COLUMNS_MAX];
+        let count = values_of(&view, &mut values)?;
+        change(self, &mut values[..count])
     }
 
     /// Append the tombstone of a row.
@@ -154,14 +147,12 @@ impl<N: Nand> Db<'_, '_, N> {
     fn set_null(&mut self, seat: Seat, key: u8) -> Result<(), DbError> {
         let key = self.constraints.foreign_keys[usize::from(key)];
         debug_assert!(key.table == seat.head.table, "the row refers by a key of its table");
-        let mut row = [0; ROW_SIZE];
-        let len = self.whole_of(seat, &mut row)?;
-        let view = RowView::parse(self.schema, &row[..len], 0)?;
-        let mut values = [Value::Null; COLUMNS_MAX];
-        let count = values_of(&view, &mut values)?;
-        for &column in self.index(key.table, key.index)?.columns {
-            values[usize::from(column)] = Value::Null;
-        }
-        self.change(seat, &values[..count])
+        let columns = self.index(key.table, key.index)?.columns;
+        self.change_row(seat, |db, values| {
+            for &column in columns {
+                values[usize::from(column)] = Value::Null;
+            }
+            db.change(seat, values)
+        })
     }
 }

@@ -61,6 +61,25 @@ impl<N: Nand> Db<'_, '_, N> {
         self.records.marks.truncate(usize::from(savepoint.number));
     }
 
+    /// Make a change whole: where it fails, what it did so far is taken back.
+    pub(super) fn whole<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let marks = self.records.marks.len();
+        let mark = self.mark()?;
+        let done = change(self);
+        if done.is_err() {
+            self.roll_back_to(mark)?;
+        }
+        self.forget_mark(mark);
+        debug_assert!(
+            self.records.marks.len() == marks,
+            "the program's savepoints are as they were"
+        );
+        done
+    }
+
     /// Take the open transaction back to a savepoint.
     #[inline(never)]
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {

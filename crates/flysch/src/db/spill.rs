@@ -12,12 +12,9 @@ use super::space::Claim;
 use super::{Db, DbError};
 use crate::log::CHANGES_AHEAD;
 use crate::media::{
-    CELL_DATA, CELL_SIZE, Header, Kind, Label, Layout, MediaError, Numbers, OF_SORT, Page, Space,
-    clear,
+    CELL_DATA, CELL_SIZE, FAILURES_MAX, Header, Kind, Label, Layout, MediaError, Numbers, OF_SORT,
+    Page, Space, clear,
 };
-
-/// Programs of one page that may fail.
-const FAILURES_MAX: u32 = 4;
 
 /// The pages that the present sort keeps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,17 +131,9 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.held.is_none(), "the frame is the sort's");
         let (used, rows) = (used as u16, number as u16);
         let label = Label { kind: Kind::Run, owner: OF_SORT, used, commit: ticket, rows };
-        let mut failures = 0;
-        loop {
-            match self.media.append(Space::Young, label, self.frame) {
-                Ok(page) => {
-                    self.spilled.from = self.spilled.from.or(Some(page.number));
-                    return Ok(page.number);
-                }
-                Err(MediaError::ProgramFailed(_)) if failures < FAILURES_MAX => failures += 1,
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let page = self.media.append_somewhere(Space::Young, label, self.frame)?.number;
+        self.spilled.from = self.spilled.from.or(Some(page));
+        Ok(page)
     }
 
     /// Find the page of this number in a run: at `page`, or in a later block, where programs failed
@@ -190,18 +179,17 @@ impl<N: Nand> Db<'_, '_, N> {
         cell: usize,
     ) -> Result<u32, DbError> {
         self.check_spilled(ticket)?;
-        let mut at = page;
-        for _ in 0..FAILURES_MAX {
+        let (mut at, mut failures) = (page, 0);
+        loop {
             match self.media.read(young(at), cell, &mut self.scratch[..CELL_SIZE]) {
-                Err(MediaError::Corrupt(_)) => {
+                Err(MediaError::Corrupt(_)) if failures < FAILURES_MAX => {
+                    failures += 1;
                     let behind = self.media.numbers().next_block(at);
                     (at, _) = self.find_page(ticket, number, behind)?;
                 }
                 done => return done.map(|()| at).map_err(DbError::from),
             }
         }
-        self.media.read(young(at), cell, &mut self.scratch[..CELL_SIZE])?;
-        Ok(at)
     }
 
     /// The payload of the cell that was read last, from this byte of the page on.

@@ -48,6 +48,8 @@ pub struct Partition {
     pub count: u32,
 }
 
+/// Greatest number of programs that may fail one after another.
+pub(crate) const FAILURES_MAX: u32 = 4;
 /// How often a page is read before it is believed to have no valid seal.
 const LOOKS_MAX: u32 = 2;
 
@@ -331,6 +333,23 @@ impl<'ram, N: Nand> Media<'ram, N> {
                 Err(MediaError::ProgramFailed(addr))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Seal a frame and program it at the head of `space`, further on where programs fail: the
+    /// content does not depend on its place. Cost: one program as a rule, see [`Media::append`].
+    pub(crate) fn append_somewhere(
+        &mut self,
+        space: Space,
+        label: Label,
+        frame: &mut [u8],
+    ) -> Result<Page, MediaError> {
+        let mut failures = 1;
+        loop {
+            match self.append(space, label, frame) {
+                Err(MediaError::ProgramFailed(_)) if failures < FAILURES_MAX => failures += 1,
+                done => return done,
+            }
         }
     }
 

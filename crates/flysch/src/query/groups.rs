@@ -2,7 +2,7 @@
 
 use flysch_nand::Nand;
 
-use super::{Cursor, Held, Total, again};
+use super::{Cursor, Held, Total, again, copy};
 use crate::db::{DbError, Reader};
 use crate::row::RowView;
 
@@ -41,11 +41,7 @@ impl<'q, C: Cursor> Groups<'q, C> {
     ) -> Result<Option<(RowView<'o, 's>, Total)>, DbError> {
         let schema = reader.reading()?.schema();
         let (len, commit) = match self.next.take() {
-            Some((len, commit)) => {
-                let room = first.get_mut(..len).ok_or(DbError::RowTooLong { needed: len })?;
-                room.copy_from_slice(&ahead[..len]);
-                (len, commit)
-            }
+            Some((len, commit)) => (copy(&ahead[..len], first)?, commit),
             None if self.is_over => return Ok(None),
             None => match self.cursor.next(reader, first)? {
                 Some(row) => (row.row_len, row.commit),

@@ -103,6 +103,27 @@ fn again<'o, 's>(
     Ok(view)
 }
 
+/// Copy the bytes of a row into the caller's memory; returns their number.
+fn copy(row: &[u8], out: &mut [u8]) -> Result<usize, DbError> {
+    let room = out.get_mut(..row.len()).ok_or(DbError::RowTooLong { needed: row.len() })?;
+    room.copy_from_slice(row);
+    Ok(row.len())
+}
+
+/// The first of `count` places that does not come before what is sought; those that do come first.
+fn place_behind(count: usize, comes_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low.midpoint(high);
+        if comes_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 macro_rules! cursor {
     ($cursor:ty $(, $count:ident)?) => {
         impl$(<const $count: usize>)? Cursor for $cursor {

@@ -1,5 +1,6 @@
 //! The first rows by a value, in the program's memory.
 
+use super::place_behind;
 use crate::bytes::array;
 use crate::db::DbError;
 use crate::row::{RowView, Schema, Value, key};
@@ -88,16 +89,9 @@ impl<'m> Top<'m> {
 
     /// The rank behind all rows that come before this code or have it.
     fn rank_of(&self, code: u64) -> usize {
-        let (mut low, mut high) = (0, self.count);
-        while low < high {
-            let middle = low.midpoint(high);
-            let other = u64::from_le_bytes(array(&self.memory[middle * self.slot..][..8]));
-            if other <= code {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        place_behind(self.count, |rank| {
+            let other = u64::from_le_bytes(array(&self.memory[rank * self.slot..][..8]));
+            other <= code
+        })
     }
 }

@@ -148,6 +148,9 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// An end without any column.
+    pub(crate) const EMPTY: Self = Self { bytes: [0; END_SIZE], size: 0 };
+
     /// The end that these values make; None where they take more than [`END_SIZE`] bytes.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Option<Self> {
         let end = Self::front(values);
@@ -157,16 +160,24 @@ impl End {
     /// The first [`END_SIZE`] bytes of these values. Where there are more, the size says one more
     /// than that.
     pub(crate) fn front<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Self {
-        let (mut bytes, mut size) = ([0; END_SIZE], 0);
-        for (kind, value) in values {
-            emit(kind, &value, &mut |byte| {
-                if let Some(place) = bytes.get_mut(size) {
-                    *place = byte;
-                }
-                size += 1;
-            });
-        }
-        Self { bytes, size: size.min(END_SIZE + 1) as u8 }
+        let mut end = Self::EMPTY;
+        values.for_each(|(kind, value)| end.add(kind, &value));
+        end
+    }
+
+    /// Go on with the ordered bytes of the next column's value.
+    pub(crate) fn add(&mut self, kind: ColumnType, value: &Value<'_>) {
+        emit(kind, value, &mut |byte| {
+            if let Some(place) = self.bytes.get_mut(usize::from(self.size)) {
+                *place = byte;
+            }
+            self.size = (self.size + 1).min(END_SIZE as u8 + 1);
+        });
+    }
+
+    /// The bytes that are kept.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len().min(END_SIZE)]
     }
 
     /// Number of bytes of the end.

@@ -22,7 +22,7 @@ use super::run::{Head, IN_JOB, IN_ROUND, LEARNT, MERGED, OPEN, Run};
 use super::table::LEVELS_MAX;
 use super::writer::{Fill, Output};
 use super::{Lent, Store, Work};
-use crate::media::{Kind, Label, Media, MediaError};
+use crate::media::{Kind, Label, Media};
 
 /// A merge under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,6 @@ pub(crate) struct Recents {
     fresh: usize,
     pub(crate) entries: u32,
 }
-
-/// Greatest number of programs that may fail one after another.
-const FAILURES_MAX: u32 = 4;
 
 impl Store<'_> {
     /// The job that is due; None where none is.
@@ -427,17 +424,6 @@ pub(crate) fn program<N: Nand>(
     let used = media.layout().payload_size() as u16;
     let owner = if run.head.is_recent() { 0 } else { run.head.indexes };
     let label = Label { kind: Kind::Run, owner, used, commit: lent.commit, rows: 0 };
-    let mut failures = 0;
-    loop {
-        match media.append(space, label, lent.page) {
-            Ok(page) => return Ok(run.add_page(page.number, media.numbers())),
-            Err(MediaError::ProgramFailed(page)) => {
-                failures += 1;
-                if failures == FAILURES_MAX {
-                    return Err(MediaError::ProgramFailed(page).into());
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let page = media.append_somewhere(space, label, lent.page)?;
+    Ok(run.add_page(page.number, media.numbers()))
 }

@@ -145,9 +145,7 @@ impl Random {
 
     /// Put the elements into random order.
     pub fn shuffle<T>(&mut self, things: &mut [T]) {
-        for last in (1..things.len()).rev() {
-            things.swap(last, below_usize(&mut self.prng, last + 1));
-        }
+        self.prng.shuffle(things);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use flysch_chip::Clock;
+use flysch_chip::{Clock, Prng};
 use tickv::{ErrorCode, FlashController, TicKV};
 
 use super::{ERASE_SIZE, REGIONS};
@@ -55,12 +55,9 @@ pub(crate) fn session(
 
 struct Pairs<'f>(TicKV<'f, &'f Regions, ERASE_SIZE>);
 
-/// A hash of a key, as the crate asks for (`splitmix64`).
+/// A hash of a key, as the crate asks for: a number drawn by a seed of the key's own.
 fn hash(key: u32) -> u64 {
-    let mixed = (u64::from(key) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
+    Prng::new(u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15)).next()
 }
 
 impl Store for Pairs<'_> {

@@ -3,13 +3,10 @@
 use flysch_nand::Nand;
 
 use super::copies::hash_columns;
-use crate::db::cascade::ROW_SIZE;
-use crate::db::constraints::values_of;
 use crate::db::find::Find;
 use crate::db::index::Wanted;
 use crate::db::seek::Seat;
 use crate::db::{Db, DbError};
-use crate::row::{COLUMNS_MAX, RowView, Value};
 
 /// Longest chain of rows each of which copies a value from the one before. A longer one is refused.
 const DEPTH_MAX: usize = 4;
@@ -49,7 +46,7 @@ impl<N: Nand> Db<'_, '_, N> {
             match self.next_behind(level)? {
                 Some(child) => {
                     level.has_changed = true;
-                    self.refresh(child)?;
+                    self.change_row(child, |db, values| db.replace_joined(child, values))?;
                     let table = child.head.table;
                     if self.constraints.has_copies(table) {
                         depth += 1;
@@ -89,15 +86,5 @@ impl<N: Nand> Db<'_, '_, N> {
             (level.key, level.find) = (level.key + 1, None);
         }
         Ok(None)
-    }
-
-    /// Replace a row by one that has the values of its parents.
-    fn refresh(&mut self, seat: Seat) -> Result<(), DbError> {
-        let mut row = [0; ROW_SIZE];
-        let len = self.whole_of(seat, &mut row)?;
-        let view = RowView::parse(self.schema, &row[..len], 0)?;
-        let mut values = [Value::Null; COLUMNS_MAX];
-        let count = values_of(&view, &mut values)?;
-        self.replace_joined(seat, &values[..count])
     }
 }

@@ -123,17 +123,14 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
         let digest = key::digest_of_row(self.table(table)?, primary, &self.key, values);
-        let mark = self.mark()?;
-        let mut was_there = false;
-        let done = self.change_parent(Wanted { table, index: 0, digest }, |db| {
-            was_there = db.update_whole(table, values, filled.found)?;
-            Ok(())
-        });
-        if done.is_err() {
-            self.roll_back_to(mark)?;
-        }
-        self.forget_mark(mark);
-        done.map(|()| was_there)
+        self.whole(|db| {
+            let mut was_there = false;
+            db.change_parent(Wanted { table, index: 0, digest }, |db| {
+                was_there = db.update_whole(table, values, filled.found)?;
+                Ok(())
+            })?;
+            Ok(was_there)
+        })
     }
 
     /// Change a row whose values others copy, and have these follow where such a value changed.

@@ -8,6 +8,7 @@
 
 use core::cmp::Ordering;
 
+use super::super::place_behind;
 use super::Order;
 use crate::bytes::array;
 
@@ -98,15 +99,6 @@ impl Buffer {
 
     /// The rank behind all records that come before this key or have it.
     fn rank_of(self, memory: &[u8], key: &[u8], order: Order) -> usize {
-        let (mut low, mut high) = (0, self.count);
-        while low < high {
-            let middle = low.midpoint(high);
-            if order.compare(self.record(memory, middle).key, key).is_le() {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        place_behind(self.count, |rank| order.compare(self.record(memory, rank).key, key).is_le())
     }
 }

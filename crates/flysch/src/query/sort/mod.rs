@@ -18,10 +18,10 @@ use flysch_nand::Nand;
 
 use self::buffer::{Buffer, FRONT, PLACE};
 use self::runs::Runs;
-use super::{Cursor, Order};
+use super::{Cursor, Order, copy};
 use crate::db::{Db, DbError, Reader};
 use crate::row::RowView;
-use crate::row::order::{self, END_SIZE};
+use crate::row::order::{END_SIZE, End};
 
 /// Sorts the rows that it is offered by some columns, all ascending or all descending. It is a
 /// cursor then, so it can be grouped or merged. Nulls come first in ascending order. Keys are
@@ -98,9 +98,8 @@ impl<'m> Sort<'m> {
     ) -> Result<(), DbError> {
         assert!(matches!(self.phase, Phase::Collecting), "no row comes behind the last");
         let db = reader.reading()?;
-        let mut key = [0; END_SIZE];
-        let len = self.key_of(&RowView::parse(db.schema(), row, 0)?, &mut key)?;
-        let needed = FRONT + len + row.len();
+        let key = self.key_of(&RowView::parse(db.schema(), row, 0)?)?;
+        let needed = FRONT + key.bytes().len() + row.len();
         if row.len() > self.row_max || needed > db.spill_layout().payload_size() {
             return Err(DbError::RowTooLong { needed: row.len() });
         }
@@ -108,26 +107,22 @@ impl<'m> Sort<'m> {
             // A merge that failed is begun again, while the memory is free.
             self.runs.merge_due(db, (self.memory, self.order))?;
         }
-        if !self.buffer.insert(self.memory, (&key[..len], row), self.order) {
+        if !self.buffer.insert(self.memory, (key.bytes(), row), self.order) {
             self.spill(db)?;
-            let fits = self.buffer.insert(self.memory, (&key[..len], row), self.order);
+            let fits = self.buffer.insert(self.memory, (key.bytes(), row), self.order);
             debug_assert!(fits, "the memory takes a row");
         }
         Ok(())
     }
 
-    /// Put the ordered bytes of a row's key into `out`, as many as it takes; returns their number.
-    fn key_of(&self, row: &RowView<'_, '_>, out: &mut [u8; END_SIZE]) -> Result<usize, DbError> {
-        let mut len = 0;
+    /// The ordered bytes of a row's key.
+    fn key_of(&self, row: &RowView<'_, '_>) -> Result<End, DbError> {
+        let mut key = End::EMPTY;
         for &column in self.columns {
             let declared = row.table.columns.get(usize::from(column)).ok_or(DbError::Unknown)?;
-            order::emit(declared.kind, &row.column(column)?, &mut |byte| {
-                if let Some(place) = out.get_mut(len) {
-                    (*place, len) = (byte, len + 1);
-                }
-            });
+            key.add(declared.kind, &row.column(column)?);
         }
-        Ok(len)
+        Ok(key)
     }
 
     /// Offer all rows of a cursor, which are copied into `out` one by one. Cost: that of pulling
@@ -214,11 +209,4 @@ impl<'m> Sort<'m> {
         self.buffer = Buffer::default();
         self.runs.merge_due(db, (self.memory, self.order))
     }
-}
-
-/// Copy a row into the caller's memory; returns its length.
-fn copy(row: &[u8], out: &mut [u8]) -> Result<usize, DbError> {
-    let room = out.get_mut(..row.len()).ok_or(DbError::RowTooLong { needed: row.len() })?;
-    room.copy_from_slice(row);
-    Ok(row.len())
 }
