@@ -202,6 +202,13 @@ impl Chip {
         }
     }
 
+    /// Give all sectors of a page more bit errors than ECC corrects, until its block is erased: its
+    /// cells have lost their charge.
+    pub fn rot(&mut self, page: PageAddr, prng: &mut Prng) {
+        let size = self.part.geometry.page_size as usize;
+        self.weaken(page, 0, size, prng);
+    }
+
     /// Erase a block. The rules have been checked.
     pub(crate) fn blank(&mut self, block: BlockAddr) {
         self.clock.advance(self.part.timing.erase_ns());

@@ -95,13 +95,24 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let is_tombstone = head.kind == RowKind::Tombstone;
         let count = if is_tombstone { 1 } else { self.table(head.table)?.indexes.len() };
         for (index, &digest) in (0..).zip(&digests[..count]) {
-            let kept = self.kept(head.table, index)?;
-            let shared = if head.is_shared && kept.may_meet { SHARED } else { 0 };
-            let flags = shared | if is_tombstone { TOMBSTONE } else { 0 };
-            let (index, code) = (kept.number, kept.code(digest));
-            self.store.put(&Entry { index, code, pointer, flags })?;
+            self.put_digest(head, index, digest, pointer)?;
         }
         Ok(())
+    }
+
+    /// Put the entry of a row in one index into the memory table.
+    pub(super) fn put_digest(
+        &mut self,
+        head: RowHead,
+        index: u8,
+        digest: Digest,
+        pointer: u32,
+    ) -> Result<(), DbError> {
+        let kept = self.kept(head.table, index)?;
+        let shared = if head.is_shared && kept.may_meet { SHARED } else { 0 };
+        let flags = shared | if head.kind == RowKind::Tombstone { TOMBSTONE } else { 0 };
+        let (index, code) = (kept.number, kept.code(digest));
+        Ok(self.store.put(&Entry { index, code, pointer, flags })?)
     }
 
     /// Give the entries of rows in the tail new pointers: the tail becomes another page than
@@ -143,7 +154,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// Flush the entries of the open transaction whose rows are programmed, as a run of its own.
-    fn flush_open(&mut self) -> Result<(), DbError> {
+    pub(super) fn flush_open(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_some(), "a transaction has open entries");
         self.forget_frame();
         self.crowd_out()?;

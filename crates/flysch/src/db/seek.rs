@@ -110,7 +110,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     }
 
     /// A probe of a unique index for the entries of a key. Cost: none.
-    fn sole_probe(&self, wanted: Wanted) -> Result<SoleProbe, DbError> {
+    pub(super) fn sole_probe(&self, wanted: Wanted) -> Result<SoleProbe, DbError> {
         let index = || self.index(wanted.table, wanted.index);
         debug_assert!(index().is_ok_and(|index| index.is_unique), "a key has one current row");
         let (number, code) = self.code(wanted)?;
@@ -119,7 +119,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The next entry of a probe of a unique index. Cost: as [`Probe::next`].
     #[inline(never)]
-    fn next_sole(&mut self, probe: &mut SoleProbe) -> Result<Option<Entry>, DbError> {
+    pub(super) fn next_sole(&mut self, probe: &mut SoleProbe) -> Result<Option<Entry>, DbError> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
 
@@ -212,7 +212,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// The last row of a cell that has the key. `has_met` is set where a row of another key there
     /// has the same code.
     #[inline(never)]
-    fn look_in(
+    pub(super) fn look_in(
         &mut self,
         pointer: u32,
         wanted: Wanted,

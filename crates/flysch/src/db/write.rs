@@ -34,12 +34,17 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         // says so.
         self.name_blocks_ahead()?;
         self.compact_ahead()?;
+        self.begin_now();
+        Ok(Transaction { db: self })
+    }
+
+    /// Note that a transaction is under way.
+    pub(super) fn begin_now(&mut self) {
         debug_assert!(self.under_way.is_none(), "one transaction at a time");
         self.under_way = Some(UnderWay::default());
         self.begun_at = self.media.write;
         self.erased_at = self.media.counts.erases;
         self.check();
-        Ok(Transaction { db: self })
     }
 
     /// Roll back what a dropped transaction left.

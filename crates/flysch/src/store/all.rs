@@ -78,7 +78,7 @@ impl All {
         cell: &mut [u8],
     ) -> Result<Option<Pointers>, StoreError> {
         let mut some = Pointers::new();
-        let mut reading = Reading::new(media, cell);
+        let mut reading = Reading::new(media, cell, &store.lost);
         while let Some(place) = store.place(self.index, self.source) {
             let has_more = match place {
                 Place::Memory(segment) => self.in_memory(store, segment, &mut some),

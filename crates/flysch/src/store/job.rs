@@ -77,6 +77,9 @@ impl Store<'_> {
         if let Some(due) = self.due_before() {
             return Some(due);
         }
+        if self.is_held_up() {
+            return self.is_small_due_beside_lost().then_some(Due::Small);
+        }
         if let Some(index) = self.next_of_round() {
             return Some(Due::Large(index));
         }
@@ -87,7 +90,7 @@ impl Store<'_> {
             return Some(Due::Small);
         }
         let is_enough = entries > 0 && entries >= self.recents_limit();
-        (is_enough || is_crowded && count > 0).then_some(Due::Round)
+        if is_enough || is_crowded && count > 0 { Some(Due::Round) } else { self.due_for_lost() }
     }
 
     pub(crate) fn recents(&self) -> Recents {
@@ -173,6 +176,7 @@ impl Store<'_> {
         }
         let levels = self.config.indexes[usize::from(index)].levels;
         let target = self.target(index, fresh, &sizes[..usize::from(levels)]);
+        let target = target.max(self.lost_level(index));
         let mut is_bottom = true;
         let mut flags = 0;
         for slot in self.runs.slots() {
@@ -278,7 +282,7 @@ impl Store<'_> {
         let layout = media.layout();
         let blocks = RowBlocks::of(media, &self.config);
         let mut merge = Merge {
-            reading: Reading::new(media, lent.cell),
+            reading: Reading::new(media, lent.cell, &self.lost),
             runs: &self.runs,
             shapes: &self.shapes,
             inputs: &mut self.inputs,
@@ -382,6 +386,7 @@ impl Store<'_> {
                 self.runs.remove(slot);
             }
         }
+        self.drop_lost();
     }
 
     /// Put a recent run into the table, with room for its Bloom filter.

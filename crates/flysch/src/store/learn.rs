@@ -11,6 +11,13 @@ use super::{Store, Work};
 use crate::media::Media;
 
 impl Store<'_> {
+    /// The place of the oldest recent run whose Bloom filter is not filled.
+    pub(crate) fn unlearnt(&self) -> Option<usize> {
+        let is_unlearnt = |head: Head| !head.is(LEARNT) && head.bloom_size > 0;
+        let mut recents = self.runs.recents().filter(|(_, head)| is_unlearnt(*head));
+        recents.find(|(slot, _)| !self.is_shunned(*slot)).map(|(slot, _)| slot)
+    }
+
     /// Add the codes of some units of a recent run to its Bloom filter. Cost: a read for each unit,
     /// at most [`StoreConfig::reads_max`](super::StoreConfig::reads_max) of them.
     #[inline(never)]
@@ -19,13 +26,10 @@ impl Store<'_> {
         media: &mut Media<'_, N>,
         cell: &mut [u8],
     ) -> Result<Work, StoreError> {
-        let is_unlearnt = |head: &Head| !head.is(LEARNT) && head.bloom_size > 0;
-        let unlearnt = self.runs.recents().find(|(_, head)| is_unlearnt(head));
-        let Some((slot, run)) = unlearnt.map(|(slot, _)| (slot, self.runs.run(slot))) else {
-            return Ok(Work::default());
-        };
+        let Some(slot) = self.unlearnt() else { return Ok(Work::default()) };
+        let run = self.runs.run(slot);
         let filter = self.filter(slot);
-        let mut reading = Reading::new(media, cell);
+        let mut reading = Reading::new(media, cell, &self.lost);
         let from = self.learning;
         let to = run.units.min(from + self.config.reads_max());
         for index in 0..INDEX_MAX as u8 {
@@ -40,11 +44,12 @@ impl Store<'_> {
                 }
             }
         }
+        let reads = reading.reads;
         self.learning = to;
         if to == run.units {
             self.learning = 0;
             self.mark(slot, LEARNT);
         }
-        Ok(Work { reads: reading.reads, programs: 0, is_left: true })
+        Ok(Work { reads, programs: 0, is_left: true })
     }
 }

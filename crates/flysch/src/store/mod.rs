@@ -27,6 +27,7 @@ mod group;
 mod job;
 mod learn;
 mod levels;
+mod lost;
 mod memtable;
 mod merge;
 mod plan;
@@ -51,6 +52,7 @@ pub use config::{ConfigError, IndexPlan, Order, Rows, StoreConfig};
 pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
+pub(crate) use lost::{Gap, STRETCHES_MAX};
 pub use probe::Probe;
 pub(crate) use probe::SoleProbe;
 pub use range::{Held, Range};
@@ -63,10 +65,11 @@ use self::bloom::Blooms;
 use self::entry::Shape;
 use self::fence::Fence;
 use self::job::Job;
+use self::lost::Lost;
 use self::memtable::Memtable;
 use self::merge::Inputs;
 use self::put_off::PutOff;
-use self::run::{Head, LEARNT, OPEN, Run};
+use self::run::{Head, OPEN, Run};
 use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
@@ -120,6 +123,7 @@ pub struct Store<'ram> {
     keeps_all: bool,
     /// A bit for each index, set once rows of it were replaced or moved.
     updated: u8,
+    lost: Lost,
 }
 
 /// Slices of merging at an insert where merges were left behind.
@@ -157,6 +161,7 @@ impl<'ram> Store<'ram> {
             learning: 0,
             keeps_all: false,
             updated: 0,
+            lost: Lost::NONE,
         }
     }
 
@@ -302,7 +307,7 @@ impl<'ram> Store<'ram> {
     }
 
     fn is_learning(&self) -> bool {
-        self.runs.recents().any(|(_, head)| !head.is(LEARNT) && head.bloom_size > 0)
+        self.unlearnt().is_some()
     }
 
     /// Set marks of a run.

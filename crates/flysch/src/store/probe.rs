@@ -126,7 +126,7 @@ impl SoleProbe {
             (self.source, self.unit, self.passed, self.back_count) = (0, None, 0, 0);
             self.generation = generation;
         }
-        let mut reading = Reading::new(media, cell);
+        let mut reading = Reading::new(media, cell, &store.lost);
         while let Some(place) = store.place(self.index, self.source) {
             let found = match place {
                 Place::Memory(segment) => self.in_memory(store, segment),

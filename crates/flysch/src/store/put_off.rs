@@ -65,6 +65,9 @@ impl Store<'_> {
 
     /// Whether a small merge has to run before the large one goes on.
     pub(crate) fn is_small_due(&self) -> bool {
+        if self.is_held_up() {
+            return self.is_small_due_beside_lost();
+        }
         if self.is_behind() && !self.is_crowded() {
             return false;
         }
@@ -80,9 +83,11 @@ impl Store<'_> {
     /// The place of the first run that a small merge takes. It takes the newest runs without any of
     /// these marks, as many as fit one run.
     #[inline(never)]
-    fn small_from(&self, without: u8) -> usize {
+    pub(crate) fn small_from(&self, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
-        let recents = self.runs.slots().rev().take_while(|&slot| self.runs.head(slot).is_recent());
+        let is_recent = |slot: &usize| self.runs.head(*slot).is_recent();
+        let recents = self.runs.slots().rev().take_while(is_recent);
+        let recents = recents.take_while(|slot| !self.is_shunned(*slot));
         for slot in recents.filter(|&slot| self.runs.head(slot).marks & without == 0) {
             entries += self.runs.entries(slot);
             if entries > ENTRIES_MAX {
@@ -103,6 +108,9 @@ impl Store<'_> {
     /// Marks of runs that a small merge does not take: inputs of other merges and, as long as it
     /// has others, outputs of small merges.
     pub(crate) fn left_alone(&self) -> u8 {
+        if self.is_held_up() {
+            return OPEN | IN_ROUND;
+        }
         let is_fresh = |marks: u8| marks & (OPEN | MERGED | IN_ROUND) == 0;
         let fresh = self.runs.recents().filter(|(_, head)| is_fresh(head.marks)).count();
         if fresh > 1 { OPEN | MERGED | IN_ROUND } else { OPEN | IN_ROUND }

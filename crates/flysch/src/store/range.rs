@@ -179,7 +179,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         cell: &mut [u8],
     ) -> Result<Option<Entry>, StoreError> {
         let any: &mut Range<[Held]> = self;
-        any.give(store, Reading::new(media, cell))
+        any.give(store, Reading::new(media, cell, &store.lost))
     }
 }
 

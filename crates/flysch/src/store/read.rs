@@ -4,6 +4,7 @@ use flysch_nand::Nand;
 
 use super::entry::Shape;
 use super::error::StoreError;
+use super::lost::{self, Lost};
 use super::run::Run;
 use super::unit::{Header, Malformed, UnitReader};
 use crate::media::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Media, MediaError, Page};
@@ -18,12 +19,21 @@ pub(crate) struct Reading<'a, 'm, N> {
     pub(crate) reads: u32,
     /// The page and the cell that the buffer holds; None where it holds neither.
     held: Option<(Page, usize)>,
+    /// Pages that are taken for empty.
+    lost: &'a Lost,
 }
 
 impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
-    pub(crate) fn new(media: &'a mut Media<'m, N>, cell: &'a mut [u8]) -> Self {
+    pub(crate) fn new(media: &'a mut Media<'m, N>, cell: &'a mut [u8], lost: &'a Lost) -> Self {
         assert!(cell.len() == CELL_SIZE, "a cell is lent to read into");
-        Self { media, cell, reads: 0, held: None }
+        Self { media, cell, reads: 0, held: None, lost }
+    }
+
+    /// Whether a unit lies on a lost page that is taken for empty.
+    pub(crate) fn hides(&self, run: &Run, unit: u32) -> bool {
+        let numbers = self.media.numbers();
+        let place = run.place(unit, self.media.layout().cells, numbers);
+        place.is_some_and(|(page, _)| self.lost.hides(page, numbers))
     }
 
     /// The payload of a unit. Cost: one read, or none where the buffer holds it.
@@ -33,13 +43,16 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         let none = Page { space: run.head.space(), number: 0 };
         let place = run.place(unit, cells, numbers);
         let (page, cell) = place.ok_or(MediaError::Missing(none))?;
-        if self.held != Some((page, cell)) {
+        let from = if cell == 0 { HEADER_SIZE } else { 0 };
+        if self.lost.hides(page, numbers) {
+            self.held = None;
+            lost::blank(self.cell, from);
+        } else if self.held != Some((page, cell)) {
             self.held = None;
             self.reads += 1;
             self.media.read(page, cell, self.cell)?;
             self.held = Some((page, cell));
         }
-        let from = if cell == 0 { HEADER_SIZE } else { 0 };
         Ok(&self.cell[from..CELL_DATA])
     }
 

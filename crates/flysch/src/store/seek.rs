@@ -72,13 +72,18 @@ impl Seek {
         if self.low == self.high {
             return Ok(true);
         }
-        let unit = match self.leap {
+        let mut unit = match self.leap {
             0 => self.low.midpoint(self.high),
             _ => self.next.clamp(self.low, self.high),
         };
         let section = run.section(self.index);
-        let is_fence = section.is_fence(unit, shape);
-        let unit = if is_fence && unit > self.low { unit - 1 } else { unit };
+        // Neither a fence nor a lost unit tells anything: the unit before it is asked.
+        while unit > self.low && (section.is_fence(unit, shape) || reading.hides(run, unit)) {
+            unit -= 1;
+        }
+        if reading.hides(run, unit) {
+            return Ok(self.end(unit));
+        }
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let mut greatest = header.first;
         while !reader.is_done() && greatest < self.code {
@@ -111,7 +116,11 @@ impl Seek {
         let group = group.clamp(self.low, self.high);
         let count = run.section(self.index).units;
         let unit = fence_of(group, count, shape);
-        let found = fence::find(reading.unit(run, unit)?, self.code, group == 0, shape);
+        let found = if reading.hides(run, unit) {
+            Some(Found::Blank)
+        } else {
+            fence::find(reading.unit(run, unit)?, self.code, group == 0, shape)
+        };
         self.leap += 1;
         let start = group_start(group, shape);
         match found.ok_or_else(|| reading.malformed(run, unit))? {

@@ -166,7 +166,7 @@ impl Sweep {
         if self.generation != generation {
             *self = Self { generation, ..Self::new(self.index, self.code) };
         }
-        let mut reading = Reading::new(media, cell);
+        let mut reading = Reading::new(media, cell, &store.lost);
         let mut source = 0;
         while let Some(place) = store.place(self.index, source) {
             match place {

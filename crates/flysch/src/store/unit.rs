@@ -86,6 +86,11 @@ impl Header {
     }
 }
 
+/// Make a unit of zeros one that spills.
+pub(crate) fn spill(unit: &mut [u8]) {
+    unit[..2].copy_from_slice(&SPILLS.to_le_bytes());
+}
+
 /// A unit that is being filled. Its bytes are zero at first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitWriter {

@@ -1,7 +1,7 @@
 //! A chip in memory that is copied in no time: pages without rules, reads that are counted.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use flysch_chip::Prng;
@@ -33,6 +33,8 @@ pub(super) struct Image {
     pub(super) fails_every: Option<u64>,
     /// So many programs fail from now on. A test may set it amid a transaction.
     pub(super) fails_next: Rc<Cell<u32>>,
+    /// Pages that ECC cannot correct any more, until their blocks are erased.
+    pub(super) rotten: BTreeSet<usize>,
     /// Blocks of which one failed.
     pub(super) failed: Vec<BlockAddr>,
     /// Where each change leaves a copy of the chip, if it does.
@@ -90,6 +92,7 @@ impl Image {
             wrong_every: None,
             fails_every: None,
             fails_next: Rc::default(),
+            rotten: BTreeSet::new(),
             failed: Vec::new(),
             moments: None,
             doubt: None,
@@ -102,7 +105,9 @@ impl Image {
     fn copy(&self) -> Self {
         let (pages, bad, doubtful) = (self.pages.clone(), self.bad.clone(), self.doubtful.clone());
         let Geometry { page_size, pages_per_block, block_count, .. } = self.geometry;
-        Self { pages, bad, doubtful, ..Self::of(page_size, pages_per_block, block_count) }
+        let rotten = self.rotten.clone();
+        let blank = Self::of(page_size, pages_per_block, block_count);
+        Self { pages, bad, rotten, doubtful, ..blank }
     }
 
     fn note_change(&mut self) {
@@ -194,7 +199,7 @@ impl Nand for Image {
             Some(cells) => bytes.copy_from_slice(&cells[column as usize..][..bytes.len()]),
             None => bytes.fill(0xFF),
         }
-        if self.noise_at == Some(self.reads) {
+        if self.noise_at == Some(self.reads) || self.rotten.contains(&(page.0 as usize)) {
             bytes.iter_mut().step_by(7).for_each(|byte| *byte ^= 0x5A);
             return Err(ReadError::Uncorrectable(page));
         }
@@ -255,6 +260,7 @@ impl Nand for Image {
         }
         let pages = self.pages_of(block);
         self.doubtful.retain(|page, _| !pages.contains(page));
+        self.rotten.retain(|page| !pages.contains(page));
         self.pages[pages].fill(None);
         self.note_change();
         Ok(())

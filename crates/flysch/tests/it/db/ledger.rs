@@ -270,6 +270,18 @@ impl Ledger {
         Ok(found)
     }
 
+    /// How many rows there are beyond those of another ledger, all of which have to be there.
+    pub(super) fn beyond(&self, other: &Self, story: &str) -> usize {
+        for (id, account) in &other.accounts {
+            assert_eq!(self.accounts.get(id), Some(account), "account {id}: {story}");
+        }
+        for (name, item) in &other.items {
+            assert_eq!(self.items.get(name), Some(item), "{name}: {story}");
+        }
+        let count = |ledger: &Self| ledger.accounts.len() + ledger.items.len();
+        count(self) - count(other)
+    }
+
     /// Ask every index for every key that there may be.
     pub(super) fn ask<N: Nand>(
         &self,

@@ -24,6 +24,7 @@ mod packed;
 mod queries;
 mod refusals;
 mod relations;
+mod repairs;
 mod rings;
 mod roots;
 

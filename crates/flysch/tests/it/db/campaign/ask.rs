@@ -63,6 +63,36 @@ pub(super) fn which<N: Nand>(
     ))
 }
 
+/// Whether a database shows rows beyond those of the newest state, as many as `doubtful` at most.
+/// All of the state's own have to be there, but for rings, which give rows back.
+pub(super) fn has_risen<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    world: &World,
+    states: &[State],
+    doubtful: u32,
+) -> Result<bool, DbError> {
+    let mut found = Vec::new();
+    for table in 0..world.schema.tables.len() as u8 {
+        let scan = db.scan(table, Direction::Forward)?;
+        found.push(pull(db, When::Now, scan)?);
+    }
+    let extra = |state: &State| -> Option<usize> {
+        let tables = state.iter().zip(&found).zip(world.schema.tables);
+        let extra = tables.map(|((rows, found), table)| {
+            let wanted = rows.sorted();
+            let is_there = wanted.iter().all(|row| found.contains(row)) || table.keep.is_some();
+            is_there.then(|| found.iter().filter(|row| !wanted.contains(row)).count())
+        });
+        extra.sum()
+    };
+    let Some(risen) = states.iter().filter_map(extra).min() else {
+        let newest = states.last().expect("there is a state");
+        panic!("a repair lost rows: {}", differences(&found, newest))
+    };
+    assert!(risen <= doubtful as usize, "{risen} rows rose, {doubtful} were doubtful");
+    Ok(risen > 0)
+}
+
 /// What a table shows, as far as a ring has not given it back, of which these rows were found. A
 /// ring keeps what a snapshot shows.
 fn shown<'r>(

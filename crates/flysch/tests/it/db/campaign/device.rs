@@ -14,6 +14,7 @@ use flysch_nand::NvRam;
 use super::super::nvram::Memory;
 use super::ask::{self, Slow, When};
 use super::history::{History, Life};
+use super::rot::{self, Rot};
 use super::rows::{self, Answer, Row, State};
 use super::world::World;
 
@@ -37,6 +38,11 @@ pub(super) struct Tally {
     pub(super) spilled: u64,
     /// Blocks that rings gave back in one life, at most; of all histories together.
     pub(super) given_back: u64,
+    /// Pages of indexes that were lost, entries that were put again, and histories that ended
+    /// because rows rose that had been deleted.
+    pub(super) lost_pages: u64,
+    pub(super) put_again: u64,
+    pub(super) risen: u64,
 }
 
 impl Tally {
@@ -54,6 +60,9 @@ impl Tally {
         self.savepoints += other.savepoints;
         self.spilled += other.spilled;
         self.given_back += other.given_back;
+        self.lost_pages += other.lost_pages;
+        self.put_again += other.put_again;
+        self.risen += other.risen;
     }
 }
 
@@ -90,6 +99,7 @@ struct Device {
     /// Commits that are on flash, and what there was after each.
     past: Vec<(u32, State)>,
     tally: Tally,
+    rot: Rot,
 }
 
 /// Live through a history.
@@ -109,10 +119,14 @@ pub(super) fn live_through(history: &History) -> Tally {
     }
     let states = vec![vec![Rc::default(); world.schema.tables.len()]];
     let tally = Tally { histories: 1, ..Tally::default() };
-    let mut device = Device { world, nand, memory, states, past: Vec::new(), tally };
+    let rot = if history.rots { Rot::None } else { Rot::Never };
+    let mut device = Device { world, nand, memory, states, past: Vec::new(), tally, rot };
     for life in &history.lives {
         device.live(history.seed, life);
         device.check(life);
+        if device.rot == Rot::Risen {
+            break;
+        }
     }
     let bad = device.nand.chip().part().geometry.block_count;
     let bad = (0..bad).filter(|&block| device.is_marked(block)).count();
@@ -153,14 +167,14 @@ impl Device {
     fn live(&mut self, seed: u64, life: &Life) {
         let mut prng = life.prng(seed, None);
         self.arm(life, &mut prng);
-        let Self { world, nand, memory, states, past, tally } = self;
+        let Self { world, nand, memory, states, past, tally, rot } = self;
         let mut ram = vec![0; world.ram];
         let opened =
             Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
-            let session = Session { db, world, states, past, tally, held, given };
+            let session = Session { db, world, states, past, tally, rot, held, given };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -173,12 +187,21 @@ impl Device {
 
     /// Every mount succeeds, and finds one of the states that there may be.
     fn check(&mut self, life: &Life) {
-        let Self { world, nand, memory, states, past, tally } = self;
+        let Self { world, nand, memory, states, past, tally, rot } = self;
         let mut ram = vec![0; world.ram];
         let opened =
             Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
+        match rot::repair(&mut db, (world, states), (tally, rot)) {
+            Ok(()) => {}
+            // A device without room cannot be repaired, until something is deleted.
+            Err(DbError::Full) => *rot = Rot::Risen,
+            Err(error) => panic!("{error:?} at a repair"),
+        }
+        if *rot == Rot::Risen {
+            return;
+        }
         let found = ask::which(&mut db, world, states).unwrap();
         if life.number % 4 == 3 {
             ask::everything(&mut db, world, &states[found], When::Now).unwrap();
@@ -197,6 +220,7 @@ struct Session<'d> {
     states: &'d mut Vec<State>,
     past: &'d mut Vec<(u32, State)>,
     tally: &'d mut Tally,
+    rot: &'d mut Rot,
     held: Vec<Held>,
     /// Blocks that the rings gave back, as far as the newest state knows.
     given: Option<u32>,
@@ -211,6 +235,7 @@ struct Held {
 
 impl Session<'_> {
     fn live(mut self, (seed, life): (u64, &Life), prng: &mut Prng) -> Step {
+        self.repair()?;
         let found = done(ask::which(&mut self.db, self.world, self.states))?;
         if prng.below(8) == 0 {
             // Nothing is written: what was doubtful stays so.
@@ -242,6 +267,10 @@ impl Session<'_> {
                     done(ask::everything(&mut self.db, self.world, &state, When::Now))?;
                 }
                 4 => self.hold(&mut prng)?,
+                6 if *self.rot == Rot::None => {
+                    done(rot::begin(&mut self.db, &mut prng, self.rot))?;
+                    self.repair()?;
+                }
                 5 if prng.below(2) == 0 => self.sort(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
                 _ => self.transact(&mut prng)?,
@@ -252,6 +281,13 @@ impl Session<'_> {
             self.tally.given_back = self.tally.given_back.max(u64::from(given_back));
         }
         if prng.below(3) == 0 { self.close() } else { Ok(()) }
+    }
+
+    /// Repair what has rotten. Where rows rose, the history is over.
+    fn repair(&mut self) -> Step {
+        let states = (self.world, self.states.as_slice());
+        done(rot::repair(&mut self.db, states, (self.tally, self.rot)))?;
+        if *self.rot == Rot::Risen { Err(End::Left) } else { Ok(()) }
     }
 
     /// Sort a table, by way of flash where it is large, and perhaps leave the sort in the middle.

@@ -19,6 +19,8 @@ pub(super) struct Life {
 pub(super) struct History {
     pub(super) seed: u64,
     pub(super) lives: Vec<Life>,
+    /// Whether pages of indexes rot away, and are repaired.
+    pub(super) rots: bool,
 }
 
 impl Life {
@@ -50,16 +52,20 @@ impl Life {
 impl History {
     pub(super) fn draw(seed: u64) -> Self {
         let count = 6 + Prng::new(seed).below(26);
-        Self { seed, lives: (0..count).map(|number| Life::draw(seed, number)).collect() }
+        let lives = (0..count).map(|number| Life::draw(seed, number)).collect();
+        Self { seed, lives, rots: false }
     }
 
-    /// Read what [`fmt::Display`] wrote: `seed/life:step-step,step!/life:…`; `!` is a cut.
+    /// Read what [`fmt::Display`] wrote: `seed/life:step-step,step!/life:…`; `!` is a cut. `rot `
+    /// stands before it where pages rot away.
     pub(super) fn parse(text: &str) -> Option<Self> {
+        let (rots, text) = text.strip_prefix("rot ").map_or((false, text), |text| (true, text));
         let mut parts = text.split('/');
         let seed = parts.next()?.parse().ok()?;
         let lives: Option<Vec<Life>> = parts.map(parse_life).collect();
         let lives = lives?;
-        Some(if lives.is_empty() { Self::draw(seed) } else { Self { seed, lives } })
+        let lives = if lives.is_empty() { Self::draw(seed).lives } else { lives };
+        Some(Self { seed, lives, rots })
     }
 
     /// Leave out what is not needed for `fails` to say so, with at most `tries` questions: lives,
@@ -67,9 +73,8 @@ impl History {
     pub(super) fn shrink(self, mut tries: u32, fails: impl Fn(&Self) -> bool) -> Self {
         let mut least = self;
         let lives = least.lives.clone();
-        least.lives = thin(lives, &mut tries, |lives| {
-            fails(&Self { seed: least.seed, lives: lives.to_vec() })
-        });
+        least.lives =
+            thin(lives, &mut tries, |lives| fails(&Self { lives: lives.to_vec(), ..least }));
         for at in (0..least.lives.len()).rev() {
             let steps = least.lives[at].steps.clone();
             least.lives[at].steps = thin(steps, &mut tries, |steps| {
@@ -114,7 +119,7 @@ fn parse_life(text: &str) -> Option<Life> {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.seed)?;
+        write!(f, "{}{}", if self.rots { "rot " } else { "" }, self.seed)?;
         for life in &self.lives {
             write!(f, "/{}:", life.number)?;
             let mut at = 0;

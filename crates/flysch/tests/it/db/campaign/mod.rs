@@ -8,6 +8,7 @@
 mod ask;
 mod device;
 mod history;
+mod rot;
 mod rows;
 mod world;
 
@@ -79,7 +80,7 @@ fn random_histories_are_survived() {
         let (mut tally, mut failures) = (Tally::default(), Vec::new());
         let mut seeds = core::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         while let Some(seed) = seeds.next().filter(|seed| *seed < end && failures.len() < 3) {
-            let history = History::draw(seed);
+            let history = History { rots: seed.is_multiple_of(3), ..History::draw(seed) };
             match try_history(&history) {
                 Ok(lived) => tally.add(&lived),
                 Err(why) => failures.push(report(history, &why)),

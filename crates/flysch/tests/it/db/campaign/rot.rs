@@ -1,0 +1,76 @@
+//! Pages of indexes that rot away in the middle of a life, and what a repair makes of it.
+
+use flysch::db::{Db, DbError};
+use flysch_chip::{FaultInjector, Prng};
+use flysch_nand::{Nand, PageAddr};
+
+use super::ask;
+use super::device::Tally;
+use super::rows::State;
+use super::world::World;
+
+/// The kind of pages of runs, in the lower half of a page's first byte.
+const RUN: u8 = 7;
+/// Pages that are looked at before nothing rots.
+const TRIES: u64 = 60;
+
+/// What has become of a device's indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rot {
+    /// Pages of this device never rot.
+    Never,
+    /// All of them can be read, as far as is known.
+    None,
+    /// Some cannot, and were not repaired yet.
+    Some,
+    /// Rows are there again that were deleted long ago, or there is no room for a repair.
+    Risen,
+}
+
+type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
+
+/// Let a page of a run rot, and perhaps some behind it.
+pub(super) fn begin(db: &mut Open<'_>, prng: &mut Prng, rot: &mut Rot) -> Result<(), DbError> {
+    let geometry = db.nand().geometry();
+    for _ in 0..TRIES {
+        let page = prng.below(u64::from(geometry.page_count())) as u32;
+        let most = if prng.below(3) == 0 { 8 } else { 1 };
+        for page in page..geometry.page_count().min(page + most) {
+            let mut first = [0];
+            // A page that reads badly is none that was programmed whole.
+            match db.nand_mut().read(PageAddr(page), 0, &mut first) {
+                Err(flysch_nand::ReadError::PowerLost) => {
+                    return Err(DbError::Media(flysch::media::MediaError::PowerLost));
+                }
+                Ok(_) if first[0] != 0xFF && first[0] & 15 == RUN => {}
+                Ok(_) | Err(_) => break,
+            }
+            *rot = Rot::Some;
+            db.nand_mut().chip_mut().rot(PageAddr(page), prng);
+        }
+        if *rot == Rot::Some {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Repair what has rotten, if anything has.
+pub(super) fn repair<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    (world, states): (&World, &[State]),
+    (tally, rot): (&mut Tally, &mut Rot),
+) -> Result<(), DbError> {
+    if *rot != Rot::Some {
+        return Ok(());
+    }
+    let repaired = db.repair()?;
+    tally.lost_pages += u64::from(repaired.lost_pages);
+    tally.put_again += u64::from(repaired.entries);
+    *rot = Rot::None;
+    if repaired.doubtful > 0 && ask::has_risen(db, world, states, repaired.doubtful)? {
+        tally.risen += 1;
+        *rot = Rot::Risen;
+    }
+    Ok(())
+}
