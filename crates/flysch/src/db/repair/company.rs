@@ -85,8 +85,12 @@ impl<N: Nand> Db<'_, '_, N> {
             if wanted.digest == own {
                 continue;
             }
-            if let Some(seat) = self.seek(wanted)?.seat.filter(|seat| seat.pointer != pointer) {
-                let age = self.age_of_seat(seat)?;
+            let Some(here) = self.look_in(pointer, wanted, true, &mut false)? else { continue };
+            let here = self.age_of_seat(here)?;
+            let Some(seat) = self.seek(wanted)?.seat else { continue };
+            let age = self.age_of_seat(seat)?;
+            // Where the row here is the newer one, the entry that is put leads to it.
+            if age > here {
                 let (head, index, digest) = (seat.head, wanted.index, wanted.digest);
                 company.add(Companion { head, index, digest, pointer: seat.pointer, age })?;
             }

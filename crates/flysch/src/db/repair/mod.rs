@@ -161,8 +161,13 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         if self.report.entries > self.before.entries {
             self.commit()?;
         }
-        match (self.part.1.checked_add(1), pass) {
-            (Some(next), _) => self.begin_part(pass, (next, u64::MAX)),
+        let (least, greatest) = self.part;
+        match (greatest.checked_add(1), pass) {
+            // What fitted once will fit again.
+            (Some(next), _) => {
+                let width = greatest - least;
+                self.begin_part(pass, (next, next.saturating_add(width)))
+            }
             (None, Pass::Keys) => self.begin_part(Pass::Others, (0, u64::MAX)),
             (None, Pass::Others) => {
                 self.db.roll_back_open()?;
@@ -183,7 +188,7 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         if self.db.commit == commits {
             done?;
         }
-        if self.record()? { Ok(()) } else { Err(DbError::Full) }
+        self.record()
     }
 
     /// Go on with the merges that write the runs again without the lost pages.
@@ -192,17 +197,16 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         let is_renewed = self.db.store.lost().is_empty();
         if is_renewed || !self.db.work()? {
             debug_assert!(is_renewed, "a run with lost pages is merged in the end");
-            self.stage = Stage::Done;
             self.record()?;
+            self.stage = Stage::Done;
         }
         Ok(())
     }
 
-    /// Record the state in the log: without a commit, no record goes to the `NvRam`. False where no
-    /// block is free for it.
-    fn record(&mut self) -> Result<bool, DbError> {
+    /// Record the state in the log: without a commit, no record goes to the `NvRam`.
+    fn record(&mut self) -> Result<(), DbError> {
         self.db.is_log_due = true;
-        self.db.record_what_goes()
+        if self.db.record_what_goes()? { Ok(()) } else { Err(DbError::Full) }
     }
 }
 

@@ -193,7 +193,7 @@ impl Device {
             Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
-        match rot::repair(&mut db, (world, states), (tally, rot)) {
+        match rot::repair(&mut db, (world, states), (tally, rot), Rot::None) {
             Ok(()) => {}
             // A device without room cannot be repaired, until something is deleted.
             Err(DbError::Full) => *rot = Rot::Risen,
@@ -235,7 +235,7 @@ struct Held {
 
 impl Session<'_> {
     fn live(mut self, (seed, life): (u64, &Life), prng: &mut Prng) -> Step {
-        self.repair()?;
+        self.repair(Rot::None)?;
         let found = done(ask::which(&mut self.db, self.world, self.states))?;
         if prng.below(8) == 0 {
             // Nothing is written: what was doubtful stays so.
@@ -267,9 +267,9 @@ impl Session<'_> {
                     done(ask::everything(&mut self.db, self.world, &state, When::Now))?;
                 }
                 4 => self.hold(&mut prng)?,
-                6 if *self.rot == Rot::None => {
+                6 if *self.rot != Rot::Never => {
                     done(rot::begin(&mut self.db, &mut prng, self.rot))?;
-                    self.repair()?;
+                    self.repair(Rot::Again)?;
                 }
                 5 if prng.below(2) == 0 => self.sort(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
@@ -284,9 +284,9 @@ impl Session<'_> {
     }
 
     /// Repair what has rotten. Where rows rose, the history is over.
-    fn repair(&mut self) -> Step {
+    fn repair(&mut self, after: Rot) -> Step {
         let states = (self.world, self.states.as_slice());
-        done(rot::repair(&mut self.db, states, (self.tally, self.rot)))?;
+        done(rot::repair(&mut self.db, states, (self.tally, self.rot), after))?;
         if *self.rot == Rot::Risen { Err(End::Left) } else { Ok(()) }
     }
 

@@ -23,6 +23,9 @@ pub(super) enum Rot {
     None,
     /// Some cannot, and were not repaired yet.
     Some,
+    /// They were repaired in this session. A cut may bring back runs that merges had replaced, and
+    /// that had rotten as well.
+    Again,
     /// Rows are there again that were deleted long ago, or there is no room for a repair.
     Risen,
 }
@@ -55,19 +58,20 @@ pub(super) fn begin(db: &mut Open<'_>, prng: &mut Prng, rot: &mut Rot) -> Result
     Ok(())
 }
 
-/// Repair what has rotten, if anything has.
+/// Repair what has rotten, if anything has. `after` is what may be said of the device then.
 pub(super) fn repair<N: Nand>(
     db: &mut Db<'_, 'static, N>,
     (world, states): (&World, &[State]),
     (tally, rot): (&mut Tally, &mut Rot),
+    after: Rot,
 ) -> Result<(), DbError> {
-    if *rot != Rot::Some {
+    if !matches!(rot, Rot::Some | Rot::Again) {
         return Ok(());
     }
     let repaired = db.repair()?;
     tally.lost_pages += u64::from(repaired.lost_pages);
     tally.put_again += u64::from(repaired.entries);
-    *rot = Rot::None;
+    *rot = after;
     if repaired.doubtful > 0 && ask::has_risen(db, world, states, repaired.doubtful)? {
         tally.risen += 1;
         *rot = Rot::Risen;
