@@ -169,8 +169,7 @@ impl Jffs2 {
                 return Ok(());
             }
             tasks.collector_ns = None;
-            let is_erase =
-                self.check.is_some() || !self.blocks.is_list_empty(List::ErasePending);
+            let is_erase = self.check.is_some() || !self.blocks.is_list_empty(List::ErasePending);
             self.background.is_in_pass = true;
             self.background.turn_end_ns = (!self.cpu.is_idle()).then(|| turn_end_ns(now));
             let passed = self.run_collector(cache);

@@ -239,9 +239,7 @@ impl ReadAhead {
             _ if window.size + next <= self.ra_pages => {
                 Window { size: window.size + next, async_size: next, ..window }
             }
-            _ => {
-                Window { size: self.ra_pages, async_size: self.ra_pages / 2, ..window }
-            }
+            _ => Window { size: self.ra_pages, async_size: self.ra_pages / 2, ..window },
         }
     }
 }
