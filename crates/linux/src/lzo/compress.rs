@@ -69,9 +69,27 @@ fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option
         if in_reach && data[at - distance..].first_chunk() == Some(bytes) {
             return Some((at, distance));
         }
-        at += 1 + (at - done) % STRIDE_PERIOD / 32;
+        at += stride(at - done);
     }
     None
+}
+
+/// At how many places [`compress`] looks for a match while it passes `literals` bytes without one.
+/// The run ends with a match, or with the end of the data.
+pub(super) fn positions(literals: usize, is_first: bool, ends_with_match: bool) -> u64 {
+    let end = if ends_with_match { literals + 1 } else { literals.saturating_sub(TAIL_LEN) };
+    let mut at = if is_first { HEAD_LEN } else { 0 };
+    let mut positions = 0;
+    while at < end {
+        positions += 1;
+        at += stride(at);
+    }
+    positions
+}
+
+/// How far the search moves on if it is `passed` bytes behind the last match.
+const fn stride(passed: usize) -> usize {
+    1 + passed % STRIDE_PERIOD / 32
 }
 
 /// Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4) with the multiplier of
