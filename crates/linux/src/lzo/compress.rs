@@ -14,7 +14,7 @@ use super::{
 const TABLE_BITS: u32 = 13;
 
 /// No match begins in the first `HEAD_LEN` bytes or in the last `TAIL_LEN` bytes.
-const TAIL_LEN: usize = 20;
+pub(super) const TAIL_LEN: usize = 20;
 const HEAD_LEN: usize = 5;
 
 /// Largest number of literals of a stream without any match that have a code of their own.
@@ -74,10 +74,9 @@ fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option
     None
 }
 
-/// At how many places [`compress`] looks for a match while it passes `literals` bytes without one.
-/// The run ends with a match, or with the end of the data.
-pub(super) fn positions(literals: usize, is_first: bool, ends_with_match: bool) -> u64 {
-    let end = if ends_with_match { literals + 1 } else { literals.saturating_sub(TAIL_LEN) };
+/// At how many places [`compress`] looks for a match in the `end` bytes behind the last match, or
+/// behind the start of the data.
+pub(super) fn positions(end: usize, is_first: bool) -> u64 {
     let mut at = if is_first { HEAD_LEN } else { 0 };
     let mut positions = 0;
     while at < end {

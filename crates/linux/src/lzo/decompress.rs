@@ -1,6 +1,6 @@
 //! The decompressor. It accepts only a whole stream of the expected length, and never panics.
 
-use super::compress::positions;
+use super::compress::{TAIL_LEN, positions};
 use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
 
 /// Decompress a stream into `expected_len` bytes.
@@ -67,7 +67,7 @@ pub(crate) fn decompress_counting(data: &[u8], expected_len: usize) -> Option<(V
                 decoder.copy_literals(len)?;
             }
             Instruction::Match { len, distance, literal_count } => {
-                parts.positions += positions(decoder.out.len() - done, done == 0, true);
+                parts.positions += positions(decoder.out.len() - done + 1, done == 0);
                 parts.count(len, distance);
                 decoder.copy_match(len, distance)?;
                 done = decoder.out.len();
@@ -76,7 +76,8 @@ pub(crate) fn decompress_counting(data: &[u8], expected_len: usize) -> Option<(V
             Instruction::End => break,
         }
     }
-    parts.positions += positions(decoder.out.len() - done, done == 0, false);
+    let tail = decoder.out.len() - done;
+    parts.positions += positions(tail.saturating_sub(TAIL_LEN), done == 0);
     (decoder.coded.is_empty() && decoder.room() == 0).then_some((decoder.out, parts))
 }
 

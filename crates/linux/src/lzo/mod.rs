@@ -49,7 +49,7 @@ const FAR_DISTANCE_MAX: usize = 3 * MIDDLE_DISTANCE_MAX - 1;
 
 /// At how many places the compressor looks for a match in `len` bytes that have none.
 pub(crate) fn positions_in_vain(len: usize) -> u64 {
-    compress::positions(len, true, false)
+    compress::positions(len.saturating_sub(compress::TAIL_LEN), true)
 }
 
 /// If a stream begins with `n` literals and no match follows, its first byte is this number plus

@@ -15,7 +15,7 @@ pub enum ReadAheadProfile {
     C,
     /// 4.20 to today: a mark of another scan also opens a window if all pages behind it are cached,
     /// as far as the largest window reaches. The search for a hole ends at the last of them
-    /// (`page_cache_next_miss`, since page caches are XArrays).
+    /// (`page_cache_next_miss`, since page caches are `XArray`s).
     D,
 }
 
