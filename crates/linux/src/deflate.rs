@@ -69,6 +69,14 @@ pub(crate) fn deflate_raw(data: &[u8]) -> Vec<u8> {
     })
 }
 
+/// How many tables of codes inflating reads: one if the first block of the stream has codes of its
+/// own. A page has one block, or few.
+pub(crate) fn tables(stored: &[u8], format: Format) -> u64 {
+    const OWN_CODES: u8 = 2;
+    let at = if format == Format::Zlib { 2 } else { 0 };
+    u64::from(stored.get(at).is_some_and(|header| header >> 1 & 3 == OWN_CODES))
+}
+
 /// How many values of bytes occur in `data`. Making their codes takes much of the time of deflate.
 pub(crate) fn symbols(data: &[u8]) -> u64 {
     let mut occurs = [false; 256];

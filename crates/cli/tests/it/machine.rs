@@ -53,8 +53,13 @@ fn prices_are_fitted_to_times_that_were_measured() {
     assert_eq!(read("times.json"), fs::read_to_string(TIMES).unwrap());
     assert!(read("prices.toml").contains("kernel = \"Linux 6.1"));
     let rows = read("rows.csv");
-    let errors = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap());
-    let mut errors: Vec<f64> = errors.map(|error| error.parse::<f64>().unwrap().abs()).collect();
+    let error_of = |row: &str| row.rsplit(',').next().unwrap().parse::<f64>().unwrap().abs();
+    // SQLite writes a page to its journal in three calls, of which two write 4 bytes.
+    for name in ["ubifs,sql journal,", "ubifs,sql journal large,", "ubifs,sql log large,"] {
+        let row = rows.lines().find(|row| row.starts_with(name)).unwrap();
+        assert!(error_of(row) < 0.05, "{row}");
+    }
+    let mut errors: Vec<f64> = rows.lines().skip(1).map(error_of).collect();
     errors.sort_by(f64::total_cmp);
     assert!(errors.len() > 300 && errors[errors.len() / 2] < 0.1, "{}", errors[errors.len() / 2]);
     let prices: serde_json::Value =

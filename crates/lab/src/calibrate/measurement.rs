@@ -13,6 +13,8 @@ use crate::machine::age::REST_NS;
 const FILE: &str = "calibrate";
 /// Its size where the measurement needs one, bytes.
 const FILE_SIZE: usize = 256 << 10;
+/// Bytes in each cache page of a file with holes.
+const PIECE: usize = 500;
 
 /// One kind of call.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,9 @@ enum Act {
     ReadCached(usize),
     /// Read a file from the flash, a cache page in each call.
     ReadCold(Content),
+    /// Read a file of short pieces, each followed by a hole up to the next cache page, as a small
+    /// file is.
+    ReadPieces(Content),
     /// Write this many bytes to pages that are in the cache.
     Write(usize),
     /// Append this many bytes and make them durable.
@@ -73,6 +78,8 @@ pub(super) fn all() -> Vec<Measurement> {
         let calls = FILE_SIZE / CACHE_PAGE_SIZE;
         let calls = u32::try_from(calls).expect("a few pages");
         all.push(one(format!("read {}", content.name()), calls, Act::ReadCold(content)));
+        let name = format!("read pieces {}", content.name());
+        all.push(one(name, calls, Act::ReadPieces(content)));
     }
     for sql in statements::ALL {
         all.push(one(format!("sql {}", sql.name), sql.calls, Act::Sql(sql)));
@@ -106,8 +113,12 @@ impl Measurement {
                 site.sleep(REST_NS);
                 started.fd = Some(fd);
             }
-            Act::ReadCold(content) => {
-                let fd = make(site, content)?;
+            Act::ReadCold(content) | Act::ReadPieces(content) => {
+                let len = match act {
+                    Act::ReadPieces(_) => PIECE,
+                    _ => CACHE_PAGE_SIZE,
+                };
+                let fd = make_of(site, content, len)?;
                 site.files().close(fd)?;
                 site.settle()?;
                 started.fd = Some(site.files().open(FILE, false)?);
@@ -120,10 +131,15 @@ impl Measurement {
 
 /// A new file with content, which is durable.
 fn make(site: &dyn Site, content: Content) -> Result<Fd, RunError> {
+    make_of(site, content, CACHE_PAGE_SIZE)
+}
+
+/// The same with only the first `len` bytes of each cache page.
+fn make_of(site: &dyn Site, content: Content, len: usize) -> Result<Fd, RunError> {
     let mut files = site.files();
     let fd = files.open(FILE, true)?;
     for (at, part) in content.bytes(FILE_SIZE, 9).chunks(CACHE_PAGE_SIZE).enumerate() {
-        files.write(fd, (at * CACHE_PAGE_SIZE) as u64, part)?;
+        files.write(fd, (at * CACHE_PAGE_SIZE) as u64, &part[..len])?;
     }
     files.fsync(fd)?;
     Ok(fd)
@@ -187,7 +203,7 @@ impl Started {
                 files.close(fd)?;
                 files.unlink(FILE)?;
             }
-            Act::ReadCold(_) => {
+            Act::ReadCold(_) | Act::ReadPieces(_) => {
                 files.read(fd, (call * CACHE_PAGE_SIZE) as u64, &mut self.bytes)?;
             }
             Act::Sql(_) => unreachable!("statements are run apart"),

@@ -155,3 +155,24 @@ pub fn counts(case: &Case, platform: &Arc<Platform>) -> Result<Vec<Counted>, Run
     }
     Ok(counted)
 }
+
+#[cfg(test)]
+mod tests {
+    use flysch_linux::cpu::Unit;
+
+    use super::*;
+
+    /// SQLite computes a checksum over each frame of a write-ahead log, and none over a journal.
+    #[test]
+    fn bytes_of_a_log_are_counted() {
+        let platform = Arc::new(Platform::named("nandsim-6.1").unwrap());
+        let counted = counts(&CASES[6], &platform).unwrap();
+        let bytes = |name: &str| {
+            let found = counted.iter().find(|it| it.measurement == name).unwrap();
+            found.counts[Unit::SqlWalByte as usize]
+        };
+        assert_eq!(bytes("sql journal"), 0);
+        // Each of the 100 updates writes a page with its header.
+        assert!((100 * 1048..110 * 1048).contains(&bytes("sql log")), "{}", bytes("sql log"));
+    }
+}

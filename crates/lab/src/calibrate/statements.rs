@@ -66,6 +66,10 @@ const READ: Place = Place::File("PRAGMA cache_size = 10; PRAGMA locking_mode = e
 const WRITTEN: Place = Place::File("PRAGMA journal_mode = memory; PRAGMA synchronous = off;");
 /// A file with a journal, which nothing makes durable.
 const JOURNALED: Place = Place::File("PRAGMA synchronous = off;");
+/// A file with a write-ahead log, of one program alone, which nothing makes durable.
+const LOGGED: Place = Place::File(
+    "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = off;",
+);
 
 /// The statements of `compiled.rs`, whose table has a key of three columns.
 const KEY: &[Bind] = &[Bind::One, Bind::Group, Bind::Number];
@@ -78,7 +82,7 @@ const REMOVE: &str = "DELETE FROM keyed WHERE a = ? AND b = ? AND c = ?;";
 const MORE: &str = "INSERT INTO keyed VALUES (?, ?, ? + 1000, 5, 0, ?, ?);";
 const ALL_OF_A_ROW: &[Bind] = &[Bind::One, Bind::Group, Bind::Number, Bind::Name, Bind::Note];
 
-pub(super) const ALL: [Sql; 37] = [
+pub(super) const ALL: [Sql; 41] = [
     of(Place::Memory, "text", 100, TEXT),
     of(Place::Memory, "constant", 100, "SELECT 1;"),
     of(Place::Memory, "sum", 100, SUM),
@@ -114,6 +118,10 @@ pub(super) const ALL: [Sql; 37] = [
     of(READ, "select file", 100, SELECT),
     of(WRITTEN, "update file", 100, UPDATE),
     of(JOURNALED, "journal", 50, UPDATE),
+    of(WRITTEN, "update large file", 20, UPDATE_LARGE),
+    of(JOURNALED, "journal large", 20, UPDATE_LARGE),
+    of(LOGGED, "log", 100, UPDATE),
+    of(LOGGED, "log large", 20, UPDATE_LARGE),
     compiled("compiled select", BY_KEY, KEY),
     compiled("compiled row", WHOLE, KEY),
     compiled("compiled rowid", BY_ROWID, &[Bind::Number]),

@@ -258,8 +258,12 @@ impl File for OpenFile {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), VfsError> {
         let _writing = self.note_origins(offset, bytes);
+        let is_log = self.kind == FileKind::Wal;
         self.call(|linux, fd| {
             linux.charge(Unit::SqlWrite, 1);
+            if is_log {
+                linux.charge(Unit::SqlWalByte, bytes.len() as u64);
+            }
             linux.write(fd, offset, bytes)
         })
     }

@@ -79,6 +79,8 @@ pub enum Unit {
     LzoOut,
     /// One match that LZO finds.
     LzoMatch,
+    /// One place at which LZO looks for a match.
+    LzoPosition,
     /// One byte that rtime takes.
     RtimeIn,
     /// One stretch of data that zstd compresses.
@@ -97,6 +99,8 @@ pub enum Unit {
     ZstdSequence,
     /// One stretch of data that zlib decompresses.
     Inflate,
+    /// One table of codes that is read for it.
+    InflateTable,
     /// One byte that inflating takes.
     InflateIn,
     /// One byte that inflating gives.
@@ -105,6 +109,11 @@ pub enum Unit {
     UnlzoOut,
     /// One match that it copies for LZO.
     UnlzoMatch,
+    /// One run of literals that it copies for LZO.
+    UnlzoLiterals,
+    /// One byte that it copies alone: of a match that repeats the bytes right before it, or of the
+    /// literals at the end.
+    UnlzoSingle,
     /// One stretch of data that zstd decompresses.
     Unzstd,
     /// One table of codes that is read for it.
@@ -137,8 +146,10 @@ pub enum Unit {
     SqlValue,
     /// One read of a file by SQLite, with the page that it fills.
     SqlRead,
-    /// One write of a file by SQLite, with the page or the record that it writes.
+    /// One write of a file by SQLite, beyond the system call.
     SqlWrite,
+    /// One byte of its write-ahead log, over which it computes a checksum.
+    SqlWalByte,
     /// One statement's text that a program builds.
     Text,
     /// One random character of such a text.

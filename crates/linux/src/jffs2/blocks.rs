@@ -51,6 +51,8 @@ pub(super) enum List {
     ErasablePendingWbuf,
     /// The block waits to be erased.
     ErasePending,
+    /// The block is erased and is being read back.
+    Checking,
     /// The block is erased and carries its cleanmarker.
     Free,
     /// A program failed in the block: its nodes must be moved, and then it is marked bad.
@@ -61,7 +63,7 @@ pub(super) enum List {
     Detached,
 }
 
-const LISTS: usize = 10;
+const LISTS: usize = 11;
 
 /// The use and the nodes of one erase block.
 #[derive(Clone, Debug)]
@@ -89,6 +91,7 @@ pub(super) struct Blocks {
     lists: [VecDeque<u32>; LISTS],
     sums: [u64; SHARES],
     pub free_count: u32,
+    /// Blocks that wait to be erased or are being read back.
     pub erasing_count: u32,
     pub next_block: Option<u32>,
     pub gc_block: Option<u32>,
@@ -203,7 +206,7 @@ impl Blocks {
         match list {
             List::Detached => return,
             List::Free => self.free_count += 1,
-            List::ErasePending => {
+            List::ErasePending | List::Checking => {
                 self.erasing_count += 1;
                 self.shift_all(block, Share::Wasted, Share::Dirty);
             }
@@ -250,7 +253,7 @@ impl Blocks {
     fn leave(&mut self, block: u32, list: List) {
         match list {
             List::Free => self.free_count -= 1,
-            List::ErasePending => self.erasing_count -= 1,
+            List::ErasePending | List::Checking => self.erasing_count -= 1,
             List::Bad => unreachable!("a retired block stays retired"),
             List::Clean
             | List::Dirty

@@ -20,7 +20,7 @@ impl Jffs2 {
         if self.blocks.sum(Share::Unchecked) > 0 {
             return self.check_next_inode();
         }
-        if self.blocks.erasing_count > 0 {
+        if !self.blocks.is_list_empty(List::ErasePending) {
             return self.erase_one();
         }
         if self.blocks.gc_block.is_none() {

@@ -11,7 +11,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::format::Compression;
 use crate::cpu::{Codec, Cpu, Unit};
-use crate::deflate::{END_LEN, Format, deflate_prefix, inflate, symbols};
+use crate::deflate::{END_LEN, Format, deflate_prefix, inflate, symbols, tables};
 use crate::lzo;
 use crate::memo::Memo;
 
@@ -87,10 +87,15 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
         if order.get(winner) == Some(compressor) {
             cpu.compress(compressor.codec(), data.len(), packed.stored.len());
             if *compressor == Compressor::Lzo {
-                cpu.charge(Unit::LzoMatch, lzo::matches(&packed.stored, data.len()));
+                let parts = lzo::parts(&packed.stored, data.len());
+                cpu.charge(Unit::LzoMatch, parts.matches);
+                cpu.charge(Unit::LzoPosition, parts.positions);
             }
         } else {
             cpu.compress_in_vain(compressor.codec(), data.len());
+            if *compressor == Compressor::Lzo {
+                cpu.charge(Unit::LzoPosition, lzo::positions_in_vain(data.len()));
+            }
         }
     }
     packed
@@ -146,13 +151,18 @@ pub(super) fn unpack(
     cpu.decompress(codec, stored.len(), data_len);
     let data = match codec {
         Codec::Lzo => {
-            let (data, matches) = lzo::decompress_counting(stored, data_len)?;
-            cpu.charge(Unit::UnlzoMatch, matches);
+            let (data, parts) = lzo::decompress_counting(stored, data_len)?;
+            cpu.charge(Unit::UnlzoMatch, parts.matches);
+            cpu.charge(Unit::UnlzoLiterals, parts.literal_runs);
+            cpu.charge(Unit::UnlzoSingle, parts.single_bytes);
             data
         }
         Codec::Rtime => rtime_decompress(stored, data_len)?,
         Codec::Zstd | Codec::CryptoDeflate => unreachable!("not of JFFS2"),
-        Codec::Zlib => inflate(stored, Format::Zlib, data_len)?,
+        Codec::Zlib => {
+            cpu.charge(Unit::InflateTable, tables(stored, Format::Zlib));
+            inflate(stored, Format::Zlib, data_len)?
+        }
     };
     (data.len() == data_len).then_some(data)
 }
@@ -235,6 +245,24 @@ mod tests {
         assert_eq!((packed.compression, packed.data_len), (Compression::None, 600));
     }
 
+    /// Few bytes of one value are coded by the codes that deflate has for all, and need no table.
+    #[test]
+    fn tables_of_codes_are_counted() {
+        let cpu = Cpu::new(Clock::new(), Speed::default());
+        let mut text = vec![0; 1000];
+        Prng::new(7).fill(&mut text);
+        for byte in &mut text {
+            *byte = b'a' + *byte % 16;
+        }
+        for (data, tables) in [(vec![0; 500], 0), (text, 1)] {
+            let packed = pack(&[Compressor::Zlib], &data, 4096, &cpu);
+            assert_eq!(packed.compression, Compression::Zlib);
+            let before = cpu.counts().0[Unit::InflateTable as usize];
+            assert_eq!(unpack(packed.compression, &packed.stored, data.len(), &cpu), Some(data));
+            assert_eq!(cpu.counts().0[Unit::InflateTable as usize] - before, tables);
+        }
+    }
+
     /// Deflate of what does not shrink makes no codes, and LZO's time depends on its matches.
     #[test]
     fn compressing_in_vain_and_matches_are_counted() {
@@ -249,8 +277,10 @@ mod tests {
         let twice = [&random[..], &random[..500], &[7; 400]].concat();
         let packed = pack(&[Compressor::Lzo], &twice, 4096, &cpu);
         assert_eq!(count(Unit::LzoMatch), 2);
+        assert!(count(Unit::LzoPosition) < 300, "the stride grows where nothing matches");
         assert_eq!(unpack(packed.compression, &packed.stored, 1900, &cpu), Some(twice));
         assert_eq!((count(Unit::UnlzoMatch), count(Unit::DeflateVain)), (2, 1000));
+        assert!((380..=400).contains(&count(Unit::UnlzoSingle)), "the run of sevens");
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! Erasing dead blocks: the block is erased, read back to verify it, and marked as erased.
+//!
+//! Nobody holds a lock while a block is read back. So the foreground interrupts the thread of the
+//! collector there, and the thread goes on where it was.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +18,14 @@ const VERIFY_SIZE: u32 = 4096;
 /// and length, and stands in the OOB area of the block's first page.
 pub(super) const CLEANMARKER: [u8; 8] = [0x85, 0x19, 0x03, 0x20, 8, 0, 0, 0];
 
+/// A block that was erased, and what of it is still to be read back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    block: u32,
+    /// Where the next read begins, bytes from the start of the partition.
+    next: u32,
+}
+
 impl Jffs2 {
     /// Erase one block that waits for it. This costs one erase, a read of each page of the block,
     /// and one OOB program.
@@ -25,29 +36,52 @@ impl Jffs2 {
         if self.blocks.block(block).failed {
             return self.retire(block);
         }
-        match self.erase_and_mark(block) {
-            Ok(true) => {
+        match self.mtd.erase(block) {
+            Ok(()) => {}
+            Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => {
+                return self.retire(block);
+            }
+            Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
+        }
+        self.blocks.file(block, List::Checking);
+        // The thread is to read the block back, which the caller does here.
+        self.signal_collector();
+        let until_ns = self.background.turn_end_ns();
+        self.read_back(Check { block, next: self.blocks.start(block) }, until_ns)
+    }
+
+    /// Go on with a check that was interrupted, until `until_ns`.
+    pub(super) fn continue_check(&mut self, until_ns: u64) -> Result<(), FsError> {
+        let Some(check) = self.check.take() else { return Ok(()) };
+        let _scope = self.recorder.scope("erase_block");
+        self.read_back(check, until_ns)
+    }
+
+    /// Wait until the thread has read its block back.
+    pub(super) fn finish_check(&mut self) -> Result<(), FsError> {
+        self.continue_check(u64::MAX)
+    }
+
+    /// Read a block back until `until_ns`. If its end is reached, mark it as erased.
+    fn read_back(&mut self, mut check: Check, until_ns: u64) -> Result<(), FsError> {
+        let block = check.block;
+        match self.is_blank(&mut check, until_ns)? {
+            None => {
+                self.check = Some(check);
+                Ok(())
+            }
+            Some(true) if self.mark_erased(block)? => {
                 self.blocks.clear(block);
                 self.blocks.file(block, List::Free);
-                // The thread is to mark the block as free, which the caller has done here.
                 self.signal_collector();
                 Ok(())
             }
-            Ok(false) => self.retire(block),
-            Err(error) => Err(error),
+            Some(_) => self.retire(block),
         }
     }
 
-    /// Erase a block, verify and mark it. Returns false if the block cannot be used any more.
-    fn erase_and_mark(&self, block: u32) -> Result<bool, FsError> {
-        match self.mtd.erase(block) {
-            Ok(()) => {}
-            Err(MtdError::EraseFailed(_) | MtdError::ProgramFailed(_)) => return Ok(false),
-            Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
-        }
-        if !self.is_blank(block)? {
-            return Ok(false);
-        }
+    /// Write a block's cleanmarker. Returns false if the block cannot be used any more.
+    fn mark_erased(&self, block: u32) -> Result<bool, FsError> {
         match self.mtd.write_oob(self.blocks.start(block), &CLEANMARKER) {
             Ok(()) => Ok(true),
             Err(MtdError::PowerLost) => Err(FsError::PowerLost),
@@ -55,19 +89,24 @@ impl Jffs2 {
         }
     }
 
-    fn is_blank(&self, block: u32) -> Result<bool, FsError> {
+    /// Whether all of a block is blank. `None` if there was not enough time to read it.
+    fn is_blank(&self, check: &mut Check, until_ns: u64) -> Result<Option<bool>, FsError> {
         let _scope = self.recorder.scope("verify_erased");
-        let start = self.blocks.start(block);
+        let end = self.blocks.start(check.block) + self.blocks.block_size;
         let size = VERIFY_SIZE.min(self.blocks.block_size);
         let (mut bytes, blank) = (vec![0; size as usize], vec![0xFF; size as usize]);
-        for offset in (start..start + self.blocks.block_size).step_by(size as usize) {
-            let quality = self.mtd.read(offset, &mut bytes).map_err(FsError::from)?;
+        while check.next < end {
+            if self.recorder.clock().now_ns() >= until_ns {
+                return Ok(None);
+            }
+            let quality = self.mtd.read(check.next, &mut bytes).map_err(FsError::from)?;
             let damaged = matches!(quality, ReadQuality::Damaged(_));
             if damaged || bytes != blank {
-                return Ok(false);
+                return Ok(Some(false));
             }
+            check.next += size;
         }
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// Mark a block bad, so that it is never used again.

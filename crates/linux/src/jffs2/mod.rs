@@ -82,6 +82,8 @@ pub struct Jffs2 {
     loaded_to_collect: BTreeSet<u32>,
     ino_max: u32,
     background: background::Tasks,
+    /// The block that the collector's thread is reading back.
+    check: Option<erase::Check>,
     /// All inodes with lower numbers were checked by the collector after the mount.
     unchecked_from: u32,
 }
@@ -219,6 +221,7 @@ impl FileSystem for Jffs2 {
     }
 
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {
+        self.finish_check()?;
         self.flush_wbuf()
     }
 }

@@ -177,13 +177,17 @@ impl Jffs2 {
     }
 
     fn free_a_block(&mut self) -> Result<(), FsError> {
-        if self.blocks.erasing_count == 0
+        let waits_for_erase = |blocks: &Blocks| !blocks.is_list_empty(List::ErasePending);
+        if !waits_for_erase(&self.blocks)
             && let Some(block) = self.blocks.take_first(List::Erasable)
         {
             self.blocks.file(block, List::ErasePending);
         }
-        if self.blocks.erasing_count > 0 {
+        if waits_for_erase(&self.blocks) {
             return self.erase_one();
+        }
+        if self.check.is_some() {
+            return self.finish_check();
         }
         let waits = !self.blocks.is_list_empty(List::ErasablePendingWbuf);
         if waits && self.wbuf.pages_in_limbo == 0 {

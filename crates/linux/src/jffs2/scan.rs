@@ -95,6 +95,7 @@ impl Jffs2 {
             inodes: BTreeMap::from([(ROOT, InodeCache { links: 1, ..InodeCache::default() })]),
             ino_max: ROOT,
             background: background::Tasks::default(),
+            check: None,
             loaded_to_collect: BTreeSet::new(),
             unchecked_from: 0,
             prng: Prng::new(options.seed),

@@ -14,7 +14,7 @@ use super::{
 const TABLE_BITS: u32 = 13;
 
 /// No match begins in the first `HEAD_LEN` bytes or in the last `TAIL_LEN` bytes.
-const TAIL_LEN: usize = 20;
+pub(super) const TAIL_LEN: usize = 20;
 const HEAD_LEN: usize = 5;
 
 /// Largest number of literals of a stream without any match that have a code of their own.
@@ -69,9 +69,26 @@ fn find_match(data: &[u8], done: usize, end: usize, table: &mut Table) -> Option
         if in_reach && data[at - distance..].first_chunk() == Some(bytes) {
             return Some((at, distance));
         }
-        at += 1 + (at - done) % STRIDE_PERIOD / 32;
+        at += stride(at - done);
     }
     None
+}
+
+/// At how many places [`compress`] looks for a match in the `end` bytes behind the last match, or
+/// behind the start of the data.
+pub(super) fn positions(end: usize, is_first: bool) -> u64 {
+    let mut at = if is_first { HEAD_LEN } else { 0 };
+    let mut positions = 0;
+    while at < end {
+        positions += 1;
+        at += stride(at);
+    }
+    positions
+}
+
+/// How far the search moves on if it is `passed` bytes behind the last match.
+const fn stride(passed: usize) -> usize {
+    1 + passed % STRIDE_PERIOD / 32
 }
 
 /// Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4) with the multiplier of

@@ -1,5 +1,6 @@
 //! The decompressor. It accepts only a whole stream of the expected length, and never panics.
 
+use super::compress::{TAIL_LEN, positions};
 use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
 
 /// Decompress a stream into `expected_len` bytes.
@@ -9,33 +10,75 @@ pub fn decompress(data: &[u8], expected_len: usize) -> Option<Vec<u8>> {
     decompress_counting(data, expected_len).map(|(bytes, _)| bytes)
 }
 
-/// The number of matches in a stream that was made of `len` bytes.
-pub(crate) fn matches(stream: &[u8], len: usize) -> u64 {
-    decompress_counting(stream, len).map_or(0, |(_, matches)| matches)
+/// What a stream consists of, and how it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub matches: u64,
+    /// Instructions that copy literals. Up to 3 literals come with a match and have none.
+    pub literal_runs: u64,
+    /// Bytes that the kernel copies one by one, and not in words: those of matches that repeat the
+    /// last few bytes, and the literals at the end, behind which there is no room for a word.
+    pub single_bytes: u64,
+    /// Places at which the compressor looked for a match.
+    pub positions: u64,
 }
 
-/// Decompress a stream into `expected_len` bytes, and count its matches.
+/// The distance from which on a match is copied in words, bytes.
+const WORD: usize = 8;
+
+impl Parts {
+    fn count(&mut self, len: usize, distance: usize) {
+        self.matches += 1;
+        if distance < WORD {
+            self.single_bytes += len as u64;
+        }
+    }
+
+    /// Count literals, which `left` bytes of output follow at most.
+    fn count_literals(&mut self, len: usize, left: usize) {
+        self.literal_runs += 1;
+        if left < len + 2 * WORD - 1 {
+            self.single_bytes += len as u64;
+        }
+    }
+}
+
+/// The parts of a stream that was made of `len` bytes.
+pub(crate) fn parts(stream: &[u8], len: usize) -> Parts {
+    decompress_counting(stream, len).map_or_else(Parts::default, |(_, parts)| parts)
+}
+
+/// Decompress a stream into `expected_len` bytes, and count its parts.
 ///
 /// `None` unless `data` is one complete stream of this length with nothing behind it. Memory for
 /// `expected_len` bytes is allocated, whatever the stream says.
-pub(crate) fn decompress_counting(data: &[u8], expected_len: usize) -> Option<(Vec<u8>, u64)> {
-    let mut matches = 0;
+pub(crate) fn decompress_counting(data: &[u8], expected_len: usize) -> Option<(Vec<u8>, Parts)> {
+    let mut parts = Parts::default();
+    // Where the last match ended.
+    let mut done = 0;
     let mut out = Vec::new();
     out.try_reserve_exact(expected_len).ok()?;
     let mut decoder = Decoder { coded: data, out, expected_len, literal_count: 0 };
     decoder.copy_first_literals()?;
     loop {
         match decoder.instruction()? {
-            Instruction::Literals { len } => decoder.copy_literals(len)?,
+            Instruction::Literals { len } => {
+                parts.count_literals(len, decoder.room());
+                decoder.copy_literals(len)?;
+            }
             Instruction::Match { len, distance, literal_count } => {
-                matches += 1;
+                parts.positions += positions(decoder.out.len() - done + 1, done == 0);
+                parts.count(len, distance);
                 decoder.copy_match(len, distance)?;
+                done = decoder.out.len();
                 decoder.copy_literals(literal_count)?;
             }
             Instruction::End => break,
         }
     }
-    (decoder.coded.is_empty() && decoder.room() == 0).then_some((decoder.out, matches))
+    let tail = decoder.out.len() - done;
+    parts.positions += positions(tail.saturating_sub(TAIL_LEN), done == 0);
+    (decoder.coded.is_empty() && decoder.room() == 0).then_some((decoder.out, parts))
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -36,7 +36,7 @@ mod decompress;
 
 pub use compress::compress;
 pub use decompress::decompress;
-pub(crate) use decompress::{decompress_counting, matches};
+pub(crate) use decompress::{decompress_counting, parts};
 
 /// Largest distance of the form with one distance byte.
 const NEAR_DISTANCE_MAX: usize = 1 << 11;
@@ -46,6 +46,11 @@ const NEAR_LEN_MAX: usize = 8;
 const MIDDLE_DISTANCE_MAX: usize = 1 << 14;
 /// Largest distance of any match.
 const FAR_DISTANCE_MAX: usize = 3 * MIDDLE_DISTANCE_MAX - 1;
+
+/// At how many places the compressor looks for a match in `len` bytes that have none.
+pub(crate) fn positions_in_vain(len: usize) -> u64 {
+    compress::positions(len.saturating_sub(compress::TAIL_LEN), true)
+}
 
 /// If a stream begins with `n` literals and no match follows, its first byte is this number plus
 /// `n`.
@@ -57,7 +62,8 @@ const END: [u8; 3] = [0x11, 0, 0];
 mod tests {
     use flysch_chip::Prng;
 
-    use super::{compress, decompress};
+    use super::decompress::Parts;
+    use super::{compress, decompress, parts, positions_in_vain};
 
     const LAYERS: &[u8] = b"flysch flysch flysch, and sandstone and shale";
     const STONES: &[u8] = b"flint, flit, flat, fat, at, a flat flint at a flat";
@@ -142,6 +148,19 @@ mod tests {
             assert_eq!(compress(&data), coded);
         }
         assert_eq!(compress(&record_page()).len(), 2454, "as lzo1x_1_compress makes");
+    }
+
+    #[test]
+    fn the_work_of_a_stream_is_counted() {
+        // Five literals, a match that repeats them, and the tail in which nothing is sought.
+        let single_bytes = 4076 + 15;
+        let zeros = Parts { matches: 1, literal_runs: 2, single_bytes, positions: 1 };
+        assert_eq!(parts(&compress(&[0; 4096]), 4096), zeros);
+        // The stride grows by one every 32 bytes: 32 places in the first of them.
+        assert_eq!((positions_in_vain(20 + 5 + 27), positions_in_vain(20)), (27, 0));
+        let noise = random(4096);
+        let counted = parts(&compress(&noise), 4096);
+        assert_eq!((counted.matches, counted.positions), (0, positions_in_vain(4096)));
     }
 
     #[test]

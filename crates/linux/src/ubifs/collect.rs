@@ -11,6 +11,17 @@ use super::wbuf::Head;
 
 /// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
+/// What became of a LEB that was collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is free for use.
+    Freed,
+    /// It is free, and kept for the collector.
+    Kept,
+    /// The journal has no room for another LEB of moved nodes, and the rest stays where it is.
+    JournalFull,
+}
+
 /// Number of LEBs whose nodes one collection moves at most.
 const LEBS_MAX: u32 = 32;
 
@@ -34,8 +45,14 @@ impl Ubifs {
                 return self.commit();
             }
             let before = self.room_of_collector();
-            if self.collect_leb(lnum, lprops)? {
-                return Ok(());
+            match self.collect_leb(lnum, lprops)? {
+                Outcome::Freed => return Ok(()),
+                Outcome::Kept => {}
+                // After the commit it is read once more.
+                Outcome::JournalFull => {
+                    self.commit()?;
+                    continue;
+                }
             }
             gain_min = if self.room_of_collector() > before { gain_min / 2 } else { gain_min * 2 };
             gain_min = gain_min.clamp(self.geometry.dead, self.geometry.dark);
@@ -78,54 +95,54 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Move the valid nodes of a LEB. Returns whether a LEB became free for use.
-    fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<bool, Fault> {
+    /// Move the valid nodes of a LEB.
+    fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<Outcome, Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
-        let outcome = self.move_nodes(&scan);
-        if let Err(fault) = outcome {
+        let moved = self.move_nodes(&scan);
+        if moved != Ok(true) {
             let lprops = self.lprops(lnum)?;
             self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
-            return Err(fault);
+            return moved.map(|_| Outcome::JournalFull);
         }
         self.sync_heads()?;
-        self.free_leb(lnum)
+        Ok(if self.free_leb(lnum)? { Outcome::Freed } else { Outcome::Kept })
     }
 
-    fn move_nodes(&mut self, scan: &Scan) -> Result<(), Fault> {
+    /// Returns false if the journal has no room for all of them.
+    fn move_nodes(&mut self, scan: &Scan) -> Result<bool, Fault> {
         for (key, place) in scan.leaves() {
             if self.find_place(key, place)?.is_none() {
                 continue;
             }
             let bytes = scan.bytes_at(place);
-            self.reserve_for_gc(aligned(place.len))?;
+            if !self.reserve_for_gc(aligned(place.len))? {
+                return Ok(false);
+            }
             let spot = self.append(Head::Gc, bytes, &[])?;
             self.move_leaf(key, place, Self::place_at(spot, bytes.len()))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Make room for `len` bytes at the collector's head, if need be in the LEB that is kept for
-    /// it.
-    fn reserve_for_gc(&mut self, len: u32) -> Result<(), Fault> {
-        for _ in 0..2 {
-            let wbuf = self.head(Head::Gc);
-            if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
-                return Ok(());
-            }
-            let lnum = self.gc_lnum;
-            if lnum == NO_LEB {
-                return Err(Fault::NoSpace);
-            }
-            if self.move_head(Head::Gc, lnum, 0)? {
-                self.gc_lnum = NO_LEB;
-                return Ok(());
-            }
-            let lprops = self.lprops(lnum)?;
-            self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
-            self.commit()?;
+    /// it. Returns false if the journal has no room for that LEB.
+    fn reserve_for_gc(&mut self, len: u32) -> Result<bool, Fault> {
+        let wbuf = self.head(Head::Gc);
+        if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
+            return Ok(true);
         }
-        Err(Fault::NoSpace)
+        let lnum = self.gc_lnum;
+        if lnum == NO_LEB {
+            return Err(Fault::NoSpace);
+        }
+        if self.move_head(Head::Gc, lnum, 0)? {
+            self.gc_lnum = NO_LEB;
+            return Ok(true);
+        }
+        let lprops = self.lprops(lnum)?;
+        self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+        Ok(false)
     }
 
     /// Unmap a LEB that holds no valid nodes. If the collector has no LEB in reserve, it keeps this

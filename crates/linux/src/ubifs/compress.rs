@@ -3,7 +3,7 @@
 
 use super::options::Compressor;
 use crate::cpu::{Codec, Cpu, Unit};
-use crate::deflate::{Format, deflate_raw, inflate, symbols};
+use crate::deflate::{Format, deflate_raw, inflate, symbols, tables};
 use crate::lzo;
 use crate::memo::Memo;
 use crate::zstd::Parts;
@@ -58,7 +58,9 @@ pub(super) fn pack(compressor: Compressor, data: &[u8], cpu: &Cpu) -> (Compresso
         cpu.charge(Unit::DeflateSymbol, symbols(data));
     }
     if codec == Codec::Lzo {
-        cpu.charge(Unit::LzoMatch, lzo::matches(&made, data.len()));
+        let parts = lzo::parts(&made, data.len());
+        cpu.charge(Unit::LzoMatch, parts.matches);
+        cpu.charge(Unit::LzoPosition, parts.positions);
     }
     // A compressor that gains nothing has given about as many bytes as it took.
     cpu.compress(codec, data.len(), if shrinks { made.len() } else { data.len() });
@@ -107,11 +109,16 @@ pub(super) fn unpack(
         );
     }
     let data = match codec {
-        Codec::Zlib | Codec::CryptoDeflate => inflate(stored, Format::Raw, size)?,
+        Codec::Zlib | Codec::CryptoDeflate => {
+            cpu.charge(Unit::InflateTable, tables(stored, Format::Raw));
+            inflate(stored, Format::Raw, size)?
+        }
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
         Codec::Lzo | Codec::Rtime => {
-            let (data, matches) = lzo::decompress_counting(stored, size)?;
-            cpu.charge(Unit::UnlzoMatch, matches);
+            let (data, parts) = lzo::decompress_counting(stored, size)?;
+            cpu.charge(Unit::UnlzoMatch, parts.matches);
+            cpu.charge(Unit::UnlzoLiterals, parts.literal_runs);
+            cpu.charge(Unit::UnlzoSingle, parts.single_bytes);
             data
         }
     };

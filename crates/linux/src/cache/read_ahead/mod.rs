@@ -1,4 +1,4 @@
-//! Read-ahead: which pages a read fetches beyond those it asks for, in three kernel eras.
+//! Read-ahead: which pages a read fetches beyond those it asks for, in four kernel eras.
 //!
 //! State is kept per open file and describes the window fetched last:
 //!
@@ -97,7 +97,7 @@ impl ReadAhead {
         // Old kernels keep the page of the last byte read, later ones the position after it.
         let page = match self.profile {
             ReadAheadProfile::A | ReadAheadProfile::B => (end - 1) / page_size,
-            ReadAheadProfile::C => end / page_size,
+            ReadAheadProfile::C | ReadAheadProfile::D => end / page_size,
         };
         self.prev_page = u32::try_from(page).expect("files are limited to 2^32 pages");
     }
@@ -113,7 +113,7 @@ impl ReadAhead {
         }
         let fetch = match self.profile {
             ReadAheadProfile::A => self.miss_a(demand),
-            ReadAheadProfile::B | ReadAheadProfile::C => self.miss_bc(demand),
+            _ => self.miss_since_b(demand),
         };
         fetch.unwrap_or(Fetch::unmarked(demand.index, demand.requested))
     }
@@ -142,7 +142,7 @@ impl ReadAhead {
         begins.then(|| self.begin(demand))
     }
 
-    fn miss_bc(&mut self, demand: Demand<'_>) -> Option<Fetch> {
+    fn miss_since_b(&mut self, demand: Demand<'_>) -> Option<Fetch> {
         if demand.index == 0 {
             return Some(self.begin(demand));
         }
@@ -181,10 +181,14 @@ impl ReadAhead {
     /// Open a window behind a mark that another scan of the same file has set.
     fn resume(&mut self, demand: Demand<'_>) -> Option<Fetch> {
         let from = demand.index.saturating_add(1);
-        let start = demand.cache.next_hole(demand.ino, from, self.ra_pages)?;
+        let hole = demand.cache.next_hole(demand.ino, from, self.ra_pages);
+        let start = match self.profile {
+            ReadAheadProfile::D => hole.unwrap_or(from.saturating_add(self.ra_pages - 1)),
+            _ => hole?,
+        };
         let passed = match self.profile {
             ReadAheadProfile::A => start - demand.index,
-            ReadAheadProfile::B | ReadAheadProfile::C => start - demand.index + demand.requested,
+            _ => start - demand.index + demand.requested,
         };
         let size = next_size(passed, self.ra_pages);
         Some(self.submit(demand.index, Window { start, size, async_size: size }))
@@ -232,12 +236,10 @@ impl ReadAhead {
         match self.profile {
             ReadAheadProfile::A => window,
             ReadAheadProfile::B => Window { size: window.size + next, async_size: next, ..window },
-            ReadAheadProfile::C if window.size + next <= self.ra_pages => {
+            _ if window.size + next <= self.ra_pages => {
                 Window { size: window.size + next, async_size: next, ..window }
             }
-            ReadAheadProfile::C => {
-                Window { size: self.ra_pages, async_size: self.ra_pages / 2, ..window }
-            }
+            _ => Window { size: self.ra_pages, async_size: self.ra_pages / 2, ..window },
         }
     }
 }

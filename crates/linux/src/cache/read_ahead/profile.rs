@@ -10,9 +10,13 @@ pub enum ReadAheadProfile {
     A,
     /// 2.6.31 to 3.11: one cached page right before the missed one is enough to assume a scan.
     B,
-    /// 3.12 to today: a scan is assumed if more pages are cached right before the missed one than
+    /// 3.12 to 4.19: a scan is assumed if more pages are cached right before the missed one than
     /// the read asks for.
     C,
+    /// 4.20 to today: a mark of another scan also opens a window if all pages behind it are cached,
+    /// as far as the largest window reaches. The search for a hole ends at the last of them
+    /// (`page_cache_next_miss`, since page caches are `XArray`s).
+    D,
 }
 
 /// The text is neither a profile's letter nor a kernel version that has a profile.
@@ -21,7 +25,7 @@ pub struct UnknownProfile;
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a read-ahead profile (A, B, C) nor a kernel version from 2.6.23 on")
+        f.write_str("not a read-ahead profile (A, B, C, D) nor a kernel version from 2.6.23 on")
     }
 }
 
@@ -30,12 +34,13 @@ impl std::error::Error for UnknownProfile {}
 impl FromStr for ReadAheadProfile {
     type Err = UnknownProfile;
 
-    /// Parse `A`, `B`, `C` or a kernel version such as `2.6.29` or `6.1`.
+    /// Parse `A`, `B`, `C`, `D` or a kernel version such as `2.6.29` or `6.1`.
     fn from_str(text: &str) -> Result<Self, UnknownProfile> {
         match text {
             "A" => Ok(Self::A),
             "B" => Ok(Self::B),
             "C" => Ok(Self::C),
+            "D" => Ok(Self::D),
             version => Self::of_kernel(version),
         }
     }
@@ -48,7 +53,8 @@ impl ReadAheadProfile {
         match (next()?, next()?, next()?) {
             (2, 6, 23..=30) => Ok(Self::A),
             (2, 6, 31..=39) | (3, 0..=11, _) => Ok(Self::B),
-            (3, 12..=19, _) | (4.., _, _) => Ok(Self::C),
+            (3, 12..=19, _) | (4, 0..=19, _) => Ok(Self::C),
+            (4.., _, _) => Ok(Self::D),
             _older => Err(UnknownProfile),
         }
     }
@@ -67,7 +73,9 @@ mod tests {
             ("2.6.37", Ok(ReadAheadProfile::B)),
             ("3.11", Ok(ReadAheadProfile::B)),
             ("3.12", Ok(ReadAheadProfile::C)),
-            ("6.1", Ok(ReadAheadProfile::C)),
+            ("4.19", Ok(ReadAheadProfile::C)),
+            ("4.20", Ok(ReadAheadProfile::D)),
+            ("6.1", Ok(ReadAheadProfile::D)),
             ("2.6.19", Err(UnknownProfile)),
             ("2.4", Err(UnknownProfile)),
             ("six", Err(UnknownProfile)),

@@ -376,7 +376,7 @@ fn every_operation_is_cut_and_what_was_synced_is_there() {
             let seed = workload.seed + 10 * times;
             let tally = Workload { seed, reads: Reads::Telling, ..workload }.check();
             println!("seed {seed}: {tally:?}");
-            assert!(tally.cuts > 100 && tally.nested > 90, "{tally:?}");
+            assert!(tally.cuts >= 100 && tally.nested >= 90, "{tally:?}");
         }
     }
 }

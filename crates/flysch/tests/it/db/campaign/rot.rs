@@ -72,7 +72,9 @@ pub(super) fn repair<N: Nand>(
     tally.lost_pages += u64::from(repaired.lost_pages);
     tally.put_again += u64::from(repaired.entries);
     *rot = after;
-    if repaired.doubtful > 0 && ask::has_risen(db, world, states, repaired.doubtful)? {
+    // What a repair put again before it was cut, it counted then.
+    let doubtful = if after == Rot::None { u32::MAX } else { repaired.doubtful };
+    if doubtful > 0 && ask::has_risen(db, world, states, doubtful)? {
         tally.risen += 1;
         *rot = Rot::Risen;
     }
