@@ -11,6 +11,7 @@ use super::wbuf::Head;
 
 /// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
+
 /// What became of a LEB that was collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
