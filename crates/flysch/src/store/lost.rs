@@ -18,12 +18,12 @@ use super::error::StoreError;
 use super::job::Due;
 use super::read::Reading;
 use super::run::{Head, IN_JOB, IN_ROUND, OPEN, PUT_OFF, Run};
-use crate::media::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Media, MediaError, Numbers, Page, Space};
+use crate::media::{CELL_DATA, Media, MediaError, Numbers, Page, Space};
 
 /// Greatest number of stretches of lost pages at a time.
 pub(crate) const STRETCHES_MAX: usize = 8;
 /// How often a page is read before it counts as lost.
-const TRIES: u32 = 3;
+const TRIES: u32 = 4;
 
 /// Consecutive lost pages of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +99,10 @@ impl Lost {
 /// What a page is a part of.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    Run {
-        is_first: bool,
-    },
-    /// What the merge under way has written.
-    Job,
-    /// What the merge that is put off has written.
-    PutOff,
+    /// A run; whether it begins there.
+    Run { is_first: bool },
+    /// What a merge has written so far, the one whose inputs have this mark.
+    Merge(u8),
 }
 
 /// What a stretch of lost pages may have held.
@@ -126,6 +123,18 @@ impl Gap {
             && (self.codes.0..=self.codes.1).contains(&code)
             && (self.pointers.0..=self.pointers.1).contains(&pointer)
     }
+}
+
+/// Read a page, and read it again before its error is believed.
+pub(crate) fn insist<T>(mut read: impl FnMut() -> Result<T, MediaError>) -> Result<T, MediaError> {
+    for _ in 1..TRIES {
+        match read() {
+            Ok(found) => return Ok(found),
+            Err(MediaError::PowerLost) => return Err(MediaError::PowerLost),
+            Err(_) => {}
+        }
+    }
+    read()
 }
 
 /// Fill the payload of a cell that is taken for empty: no entries, and the next unit may go on.
@@ -152,7 +161,7 @@ impl Store<'_> {
 
     /// Look whether page `number` of the runs, counted over all of them, can be read; None behind
     /// the last. A merge whose output cannot be read is stopped, and loses nothing. Cost: one read,
-    /// and two more where it cannot.
+    /// and three more where it cannot.
     ///
     /// # Errors
     /// That of the page, where so many are lost that there is no room for it.
@@ -166,24 +175,15 @@ impl Store<'_> {
         let Some((page, source)) = self.numbered(number) else { return Ok(None) };
         debug_assert!(!page.space.holds_rows(), "runs lie in spaces of their own");
         debug_assert!(!self.lost.is_passed_over, "a page is really read");
-        let mut tries = 0;
-        let error = loop {
-            match media.read(page, 0, frame) {
-                Ok(()) => return Ok(Some(false)),
-                Err(MediaError::PowerLost) => return Err(MediaError::PowerLost.into()),
-                Err(error) if tries == TRIES => break error,
-                Err(_) => tries += 1,
+        match (insist(|| media.read(page, 0, frame)), source) {
+            (Ok(()), _) => Ok(Some(false)),
+            (Err(MediaError::PowerLost), _) => Err(MediaError::PowerLost.into()),
+            (Err(_), Source::Run { is_first }) if self.lost.add(page, is_first, numbers) => {
+                Ok(Some(true))
             }
-        };
-        match source {
-            Source::Run { is_first } if self.lost.add(page, is_first, numbers) => Ok(Some(true)),
-            Source::Run { .. } => Err(error.into()),
-            Source::Job => {
-                self.stop_job(IN_JOB);
-                Ok(Some(false))
-            }
-            Source::PutOff => {
-                self.stop_job(PUT_OFF);
+            (Err(error), Source::Run { .. }) => Err(error.into()),
+            (Err(_), Source::Merge(mark)) => {
+                self.stop_job(mark);
                 Ok(Some(false))
             }
         }
@@ -192,21 +192,19 @@ impl Store<'_> {
     /// The page of this number, counted over all runs and over what merges have written so far.
     fn numbered(&self, number: u32) -> Option<(Page, Source)> {
         let mut left = number;
-        let mut find = |run: &Run, source: Source| {
+        let mut find = |run: &Run| {
             let found = self.page_of(run, left);
-            let source = match source {
-                Source::Run { .. } => Source::Run { is_first: left == 0 },
-                other => other,
-            };
             left -= if found.is_some() { 0 } else { run.pages() };
-            found.map(|page| (page, source))
+            found.map(|page| (page, left == 0))
         };
-        let of_run = Source::Run { is_first: false };
-        self.runs
-            .iter()
-            .find_map(|run| find(&run, of_run))
-            .or_else(|| self.job.as_ref().and_then(|job| find(&job.out.run, Source::Job)))
-            .or_else(|| self.put_off_run().and_then(|run| find(&run, Source::PutOff)))
+        if let Some((page, is_first)) = self.runs.iter().find_map(|run| find(&run)) {
+            return Some((page, Source::Run { is_first }));
+        }
+        if let Some((page, _)) = self.job.as_ref().and_then(|job| find(&job.out.run)) {
+            return Some((page, Source::Merge(IN_JOB)));
+        }
+        let (page, _) = self.put_off_run().and_then(|run| find(&run))?;
+        Some((page, Source::Merge(PUT_OFF)))
     }
 
     /// Stop the merge whose inputs have a mark. It begins anew when it is due.
@@ -238,6 +236,9 @@ impl Store<'_> {
 
     /// Forget lost pages that no run names any more.
     pub(crate) fn drop_lost(&mut self) {
+        if self.lost.is_empty() {
+            return;
+        }
         let (runs, numbers) = (&self.runs, self.config.numbers);
         let known = self.lost;
         self.lost.len = 0;
@@ -253,10 +254,11 @@ impl Store<'_> {
 
     /// Whether a run has lost pages.
     pub(crate) fn has_lost(&self, slot: usize) -> bool {
-        let numbers = self.config.numbers;
-        let run = || self.runs.run(slot);
-        !self.lost.is_empty()
-            && self.lost.stretches().iter().any(|stretch| is_in(&run(), stretch, numbers))
+        if self.lost.is_empty() {
+            return false;
+        }
+        let (run, numbers) = (self.runs.run(slot), self.config.numbers);
+        self.lost.stretches().iter().any(|stretch| is_in(&run, stretch, numbers))
     }
 
     /// Whether no merge may read a run, nor any that is older, as it has lost pages.
@@ -292,29 +294,28 @@ impl Store<'_> {
         own.map(|head| head.level).max().unwrap_or(0)
     }
 
-    /// What the stretch of this number may have held; None behind the last. Cost: as a rule the
+    /// What the stretch of this number may have held: nothing behind the last. Cost: as a rule the
     /// reads of the units before it and behind it.
     pub(crate) fn gap<N: Nand>(
         &self,
         number: usize,
         media: &mut Media<'_, N>,
         cell: &mut [u8],
-    ) -> Result<Option<Gap>, StoreError> {
+    ) -> Result<Gap, StoreError> {
         let numbers = self.config.numbers;
-        let Some(stretch) = self.lost.stretches().get(number) else { return Ok(None) };
+        let Some(stretch) = self.lost.stretches().get(number) else { return Ok(Gap::default()) };
         let Some(run) = self.runs.iter().find(|run| is_in(run, stretch, numbers)) else {
-            return Ok(Some(Gap::default()));
+            return Ok(Gap::default());
         };
         if run.head.is_recent() {
-            let gap =
-                Gap { indexes: run.head.indexes, codes: (0, u64::MAX), pointers: run.pointers };
-            return Ok(Some(gap));
+            let indexes = run.head.indexes;
+            return Ok(Gap { indexes, codes: (0, u64::MAX), pointers: run.pointers });
         }
         let passed_over = Lost { is_passed_over: true, ..self.lost };
         let mut reading = Reading::new(media, cell, &passed_over);
         let codes = self.codes_about(&run, stretch, &mut reading)?;
         let indexes = 1 << run.head.indexes;
-        Ok(Some(Gap { indexes, codes, pointers: run.pointers }))
+        Ok(Gap { indexes, codes, pointers: run.pointers })
     }
 
     /// The last code before a stretch of a level's pages, and the first one behind it.
@@ -368,4 +369,3 @@ fn is_in(run: &Run, stretch: &Stretch, numbers: Numbers) -> bool {
 }
 
 const _: () = assert!(INDEX_MAX == 8, "the indexes of a gap are the bits of a byte");
-const _: () = assert!(HEADER_SIZE < CELL_DATA && CELL_DATA < CELL_SIZE, "a cell has a payload");

@@ -37,10 +37,10 @@ impl Company {
         self.all.iter().flatten()
     }
 
-    /// Add one in the order of their ages; false where it is there.
-    fn add(&mut self, new: Companion) -> Result<bool, DbError> {
+    /// Add one in the order of their ages, unless it is there.
+    fn add(&mut self, new: Companion) -> Result<(), DbError> {
         if self.iter().any(|old| old.pointer == new.pointer) {
-            return Ok(false);
+            return Ok(());
         }
         let len = self.iter().count();
         let at = self.iter().take_while(|old| old.age < new.age).count();
@@ -48,7 +48,7 @@ impl Company {
         *self.all.get_mut(len).ok_or(DbError::TransactionTooLong)? = Some(new);
         self.all[at..=len].rotate_right(1);
         debug_assert!(self.iter().is_sorted_by_key(|one| one.age), "the oldest stands first");
-        Ok(true)
+        Ok(())
     }
 }
 

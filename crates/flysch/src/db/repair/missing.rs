@@ -8,12 +8,11 @@ use flysch_nand::Nand;
 
 use super::pass::Suspect;
 use crate::db::index::Wanted;
-use crate::db::kept::Kept;
 use crate::db::seek::Seat;
 use crate::db::{Db, DbError};
 use crate::media::{CELL_SIZE, Layout, Space};
 use crate::record::{Position, read_page};
-use crate::row::{HashKey, Index, RowKind, RowView, Schema};
+use crate::row::{RowKind, RowView};
 use crate::store::{SHARED, Sight, Sweep, TOMBSTONE};
 
 /// Whether an entry is missing.
@@ -52,25 +51,6 @@ pub(super) struct Age {
     place: u32,
 }
 
-/// What tells whether another row has the code of a key in the same index of the store.
-pub(super) struct Alike<'s> {
-    pub(super) wanted: Wanted,
-    pub(super) index: &'s Index<'s>,
-    pub(super) kept: Kept,
-    pub(super) schema: &'s Schema<'s>,
-    pub(super) hash: HashKey,
-}
-
-impl Alike<'_> {
-    pub(super) fn has_code(&self, view: &RowView<'_, '_>) -> bool {
-        let code = self.kept.code(self.wanted.digest);
-        if view.head.table != self.wanted.table {
-            return self.kept.is_code_of(view, (self.schema, &self.hash), code);
-        }
-        view.digest(self.index, &self.hash).is_ok_and(|digest| self.kept.code(digest) == code)
-    }
-}
-
 /// Whether an entry is among those of its code.
 struct Seen {
     pointer: u32,
@@ -91,7 +71,7 @@ impl Sight for Seen {
     }
 }
 
-impl<'s, N: Nand> Db<'_, 's, N> {
+impl<N: Nand> Db<'_, '_, N> {
     /// Ask with lost pages taken for empty.
     pub(super) fn passing_over_lost<T>(
         &mut self,
@@ -130,6 +110,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         debug_assert!(own.is_some_and(|last| last.key == suspect.key), "the row has its key");
         let is_shared = suspect.head.is_shared && self.kept(table, 0)?.may_meet;
         let is_tombstone = suspect.head.kind == RowKind::Tombstone;
+        let age = self.age_of(suspect)?;
         let mut probe = self.sole_probe(wanted)?;
         let mut rival = None;
         while let Some(entry) = self.next_sole(&mut probe)? {
@@ -141,7 +122,6 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 }
                 continue;
             }
-            let age = self.age_of(suspect)?;
             // The entry before it may be lost, so this one may be stale, and name a void page.
             if let Some(seat) = self.look_in(entry.pointer, wanted, true, &mut false)? {
                 let is_newer = age > self.age_of_seat(seat)?;
@@ -161,11 +141,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The row of another key in a cell that has the code and is not shared. Cost: a read.
     fn rival_in(&mut self, pointer: u32, wanted: Wanted) -> Result<Option<Rival>, DbError> {
-        let alike = self.alike(wanted)?;
+        let index = self.index(wanted.table, wanted.index)?;
+        let kept = self.kept(wanted.table, wanted.index)?;
+        let (code, schema, hash) = (kept.code(wanted.digest), self.schema, self.key);
         let (mut found, mut count) = (None, 0);
         for (place, row) in (0..).zip(self.rows_at(pointer, true)?.rows()) {
-            let view = RowView::parse_front(alike.schema, row, 0)?;
-            let is_like = alike.has_code(&view);
+            let view = RowView::parse_front(schema, row, 0)?;
+            let is_like = if view.head.table == wanted.table {
+                view.digest(index, &hash).is_ok_and(|digest| kept.code(digest) == code)
+            } else {
+                kept.is_code_of(&view, (schema, &hash), code)
+            };
             count += u32::from(is_like);
             if is_like && !view.head.is_shared {
                 found = Some(place);
@@ -174,12 +160,6 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let Some(place) = found else { return Ok(None) };
         let age = self.age_of_row(pointer, place)?;
         Ok(Some(Rival { age, is_alone: count == 1 }))
-    }
-
-    pub(super) fn alike(&self, wanted: Wanted) -> Result<Alike<'s>, DbError> {
-        let index = self.index(wanted.table, wanted.index)?;
-        let kept = self.kept(wanted.table, wanted.index)?;
-        Ok(Alike { wanted, index, kept, schema: self.schema, hash: self.key })
     }
 
     /// Whether the store has the entry.

@@ -128,7 +128,7 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         db.drop_snapshots();
         for (number, gap) in self.gaps.iter_mut().enumerate() {
             let cell = &mut db.scratch[..CELL_SIZE];
-            *gap = db.store.gap(number, &mut db.media, cell)?.unwrap_or_default();
+            *gap = db.store.gap(number, &mut db.media, cell)?;
         }
         self.begin_part(Pass::Keys, (0, u64::MAX))
     }

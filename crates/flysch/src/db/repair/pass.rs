@@ -9,12 +9,10 @@ use crate::db::{Db, DbError};
 use crate::media::{MediaError, Page};
 use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page};
 use crate::row::{Digest, RowHead, RowKind, RowView};
-use crate::store::{Entry, Gap, TAKE_BACK};
+use crate::store::{Entry, Gap, TAKE_BACK, insist};
 
 /// Entries that are looked up before the page is read again.
 const SUSPECTS: usize = 4;
-/// How often a page is read before its rows count as lost.
-const TRIES: u32 = 3;
 
 /// Which entries a pass looks for. Rows are told from their older versions by their primary keys,
 /// so these come first.
@@ -165,14 +163,14 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Some entries of a page that may be lost; None where the page cannot be read.
     fn suspects(&mut self, search: &Search<'_>) -> Result<Option<Suspects>, DbError> {
         self.forget_frame();
-        let mut tries = 0;
-        let (len, base) = loop {
-            match read_page(&mut self.media, search.page, self.frame) {
-                Ok((stretch, _)) => break (stretch.bytes().len(), stretch.base),
-                Err(MediaError::PowerLost) => return Err(MediaError::PowerLost.into()),
-                Err(_) if tries == TRIES => return Ok(None),
-                Err(_) => tries += 1,
-            }
+        let read = insist(|| {
+            let (stretch, _) = read_page(&mut self.media, search.page, self.frame)?;
+            Ok((stretch.bytes().len(), stretch.base))
+        });
+        let (len, base) = match read {
+            Err(MediaError::PowerLost) => return Err(MediaError::PowerLost.into()),
+            Err(_) => return Ok(None),
+            Ok(read) => read,
         };
         let layout = self.media.layout();
         let mut suspects = Suspects { all: [None; SUSPECTS], len: 0, passed: 0, has_more: false };

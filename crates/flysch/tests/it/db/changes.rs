@@ -6,7 +6,7 @@ use flysch::media::{Cause, MediaError};
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::{NvRam, WriteRule};
 
-use super::ledger::{Bounds, Ledger, SCHEMA};
+use super::ledger::{Bounds, Ledger, SCHEMA, bounds};
 use super::nvram::Memory;
 use super::world::chip;
 
@@ -25,10 +25,6 @@ struct Case {
     capacity: u32,
     /// Bytes of memory beside the chip.
     nvram: usize,
-}
-
-const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
-    Bounds { keys, label_max, data_max }
 }
 
 const CASES: [Case; 6] = [

@@ -62,6 +62,11 @@ pub(super) fn geometry(page_size: u32, pages_per_block: u32, block_count: u32) -
     }
 }
 
+/// Whether a page that begins with this byte is one of a run. The lower half of it is the kind.
+pub(super) const fn is_of_run(first: u8) -> bool {
+    first & 15 == 7
+}
+
 /// Which of its two contents a doubtful page shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {

@@ -78,6 +78,10 @@ pub(super) struct Bounds {
     pub(super) data_max: u64,
 }
 
+pub(super) const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
+    Bounds { keys, label_max, data_max }
+}
+
 impl Account {
     fn draw(prng: &mut Prng, bounds: Bounds) -> Self {
         Self {

@@ -6,12 +6,8 @@ use flysch::db::{Budget, Db, DbError, Direction, MountError, Options, Repaired};
 use flysch::media::MediaError;
 use flysch_chip::Prng;
 
-use super::image::{Doubt, Image};
-use super::ledger::{Bounds, Ledger, SCHEMA};
-
-/// The kind of pages of runs, in the lower half of a page's first byte, and the owner that tells
-/// pages of a sort.
-const RUN: u8 = 7;
+use super::image::{Doubt, Image, is_of_run};
+use super::ledger::{Bounds, Ledger, SCHEMA, bounds};
 
 #[derive(Debug)]
 struct Case {
@@ -24,10 +20,6 @@ struct Case {
     turns: u32,
     /// Consecutive pages that are lost together.
     stretch: usize,
-}
-
-const fn bounds(keys: u64, label_max: u64, data_max: u64) -> Bounds {
-    Bounds { keys, label_max, data_max }
 }
 
 const CASES: [Case; 5] = [
@@ -80,7 +72,7 @@ fn device(case: &Case, seed: u64) -> (Image, Ledger) {
 
 /// The pages that look like those of runs, in stretches.
 fn stretches(image: &Image, len: usize) -> Vec<BTreeSet<usize>> {
-    let is_run = |page: &usize| image.bytes(*page)[0] & 15 == RUN;
+    let is_run = |page: &usize| is_of_run(image.bytes(*page)[0]);
     let pages: Vec<usize> = image.written().into_iter().filter(is_run).collect();
     pages.chunks(len).map(|some| some.iter().copied().collect()).collect()
 }

@@ -4,13 +4,12 @@ use flysch::db::{Db, DbError};
 use flysch_chip::{FaultInjector, Prng};
 use flysch_nand::{Nand, PageAddr};
 
+use super::super::image::is_of_run;
 use super::ask;
 use super::device::Tally;
 use super::rows::State;
 use super::world::World;
 
-/// The kind of pages of runs, in the lower half of a page's first byte.
-const RUN: u8 = 7;
 /// Pages that are looked at before nothing rots.
 const TRIES: u64 = 60;
 
@@ -45,7 +44,7 @@ pub(super) fn begin(db: &mut Open<'_>, prng: &mut Prng, rot: &mut Rot) -> Result
                 Err(flysch_nand::ReadError::PowerLost) => {
                     return Err(DbError::Media(flysch::media::MediaError::PowerLost));
                 }
-                Ok(_) if first[0] != 0xFF && first[0] & 15 == RUN => {}
+                Ok(_) if is_of_run(first[0]) => {}
                 Ok(_) | Err(_) => break,
             }
             *rot = Rot::Some;
