@@ -70,9 +70,11 @@ impl Ubifs {
         self.recorder.clock().now_ns()
     }
 
-    /// Mark in the trace that the flusher causes what follows, while the returned scopes live.
-    pub(super) fn enter_flusher(&self) -> (TaskScope, Scope) {
-        (self.recorder.task(TASK), self.recorder.scope("write_back"))
+    /// Mark in the trace that the flusher causes what follows, while the returned scopes live. The
+    /// inner one stands first, so that it ends first.
+    pub(super) fn enter_flusher(&self) -> (Scope, TaskScope) {
+        let task = self.recorder.task(TASK);
+        (self.recorder.scope("write_back"), task)
     }
 
     /// Note that an inode became dirty, so that the flusher wakes.

@@ -141,3 +141,27 @@ fn dirty_pages_that_are_not_needed_are_written() {
     assert_eq!((vfs.cache().len(), vfs.cache().dirty_count()), (0, 0));
     assert!(read_all(&mut vfs, "file") == Ok(content()), "the file is as it was written");
 }
+
+/// The flusher gets its turn at the beginning of a call, and the call keeps its cause.
+#[test]
+fn a_call_before_which_the_flusher_writes_keeps_its_cause() {
+    let device = device(DirtyLimit::Shared);
+    let mut vfs = device.mount().unwrap();
+    let read = vfs.open("read", true).unwrap();
+    vfs.write(read, 0, &content()).unwrap();
+    vfs.fsync(read).unwrap();
+    vfs.drop_caches().unwrap();
+    let written = vfs.open("written", true).unwrap();
+    vfs.write(written, 0, &content()).unwrap();
+    counts(&device);
+    device.recorder.clock().advance(40 * SECOND_NS);
+    let scope = device.recorder.scope("request");
+    vfs.read(read, 0, &mut [0; PAGE]).unwrap();
+    drop(scope);
+    let trace = device.recorder.take(device.chip.borrow().device().chip().part().geometry);
+    let is_flusher = |task: usize| trace.tasks[task].starts_with("flush-ubifs");
+    let others = trace.events.iter().filter(|event| !is_flusher(usize::from(event.task.0)));
+    let paths: Vec<String> = others.map(|event| trace.causes.path(event.cause)).collect();
+    assert!(paths.len() < trace.events.len(), "the flusher wrote");
+    assert!(!paths.is_empty() && paths.iter().all(|path| path.starts_with("request > read")));
+}
