@@ -17,6 +17,11 @@ impl Clock {
         self.0.get()
     }
 
+    /// Take the clock back to a time that it showed before.
+    pub fn take_back(&self, now_ns: u64) {
+        self.0.set(now_ns);
+    }
+
     pub fn advance(&self, ns: u64) {
         self.0.set(self.0.get() + ns);
     }

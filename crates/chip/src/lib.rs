@@ -62,6 +62,6 @@ pub use prng::Prng;
 pub use shared::Shared;
 pub use supply::Supply;
 pub use trace::{
-    Blame, Cargo, CauseId, CauseTree, Event, EventKind, EventPlace, Origin, Recorder, Scope,
-    Shares, Shipment, TableName, TaskId, TaskScope, Trace, Tracer, Writing,
+    Blame, Cargo, CauseId, CauseTree, Event, EventKind, EventPlace, Origin, Recorder,
+    RecordingMark, Scope, Shares, Shipment, TableName, TaskId, TaskScope, Trace, Tracer, Writing,
 };

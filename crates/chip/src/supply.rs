@@ -52,6 +52,24 @@ impl Supply {
         Self::default()
     }
 
+    /// A supply of its own in the state of this one.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let copy = Self::new();
+        copy.take_back(self);
+        copy
+    }
+
+    /// Take the supply back to the state of a copy of it.
+    pub fn take_back(&self, copy: &Self) {
+        let (state, kept) = (&self.0, &copy.0);
+        state.is_on.set(kept.is_on.get());
+        state.operations.set(kept.operations.get());
+        state.cut_at.set(kept.cut_at.get());
+        state.changes.set(kept.changes.get());
+        state.cut_at_change.set(kept.cut_at_change.get());
+    }
+
     /// Count operations from zero, and fail during number `cut_at`. With `None` it does not fail.
     pub fn arm(&self, cut_at: Option<u64>) {
         self.0.operations.set(0);

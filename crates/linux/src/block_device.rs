@@ -43,4 +43,9 @@ pub trait BlockDevice {
 
     /// Make all writes that have returned durable.
     fn flush(&mut self) -> Result<(), BlockError>;
+
+    /// The device in the state it has now, on the same chip. `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn BlockDevice>> {
+        None
+    }
 }

@@ -58,4 +58,9 @@ impl BlockDevice for Card {
     fn flush(&mut self) -> Result<(), BlockError> {
         self.device.flush()
     }
+
+    fn copy(&self) -> Option<Box<dyn BlockDevice>> {
+        let Self { device, bus, clock } = self;
+        Some(Box::new(Self { device: device.copy()?, bus: *bus, clock: clock.clone() }))
+    }
 }

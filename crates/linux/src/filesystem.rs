@@ -236,6 +236,11 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// The file system in the state it has now, on the same device. `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        None
+    }
+
     /// Make everything durable and unmount. No call may follow.
     fn unmount(&mut self, cache: &mut PageCache) -> Result<(), FsError>;
 }

@@ -135,7 +135,7 @@ impl Trial<'_> {
     /// # Errors
     /// Returns the error of the first scenario that failed.
     pub fn run_all(&self, scenarios: &[Scenario]) -> Result<Vec<Run>, Cause> {
-        let outcomes = grid::run_in_turns(&self.seeded(scenarios), || (self.done)(1));
+        let outcomes = grid::run_all(&self.seeded(scenarios), || (self.done)(1));
         outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
     }
 }

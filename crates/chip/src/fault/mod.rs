@@ -26,7 +26,7 @@ use unsteady::Unsteady;
 const MILLION: u64 = 1_000_000;
 
 /// A chip with the faults of a [`FaultPlan`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FaultInjector {
     chip: Chip,
     supply: Supply,
@@ -43,7 +43,7 @@ pub struct FaultInjector {
     half_erased_programs: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Faults {
     plan: FaultPlan,
     prng: Prng,

@@ -12,20 +12,20 @@ const GOOD_READS_MAX: u64 = 4;
 
 /// The unreliable pages: those that read differently each time, with their former content, and
 /// those that fade.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Unsteady {
     pages: BTreeMap<PageAddr, Page>,
     fading: BTreeMap<PageAddr, Fading>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Fading {
     /// Number of correct reads that are left.
     good_reads: u64,
     prng: Prng,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Page {
     /// The former data and OOB bytes.
     before: Vec<u8>,

@@ -35,7 +35,7 @@ impl PramFigures {
         Self { size: 64 << 20, word_size: 2, read_ns: 80, write_ns: 1_000, endurance: 1_000_000 };
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pram {
     figures: PramFigures,
     words: WordArray,

@@ -16,5 +16,5 @@ pub use blame::{Blame, TableName};
 pub use cargo::{Cargo, Origin, Shares};
 pub use cause::{CauseId, CauseTree};
 pub use event::{Event, EventKind, EventPlace, TaskId, Trace};
-pub use recorder::{Recorder, Scope, Shipment, TaskScope, Writing};
+pub use recorder::{Recorder, RecordingMark, Scope, Shipment, TaskScope, Writing};
 pub use tracer::Tracer;

@@ -18,7 +18,11 @@ pub struct Recorder {
     recording: Rc<RefCell<Recording>>,
 }
 
-#[derive(Debug)]
+/// A recording as it was at a moment.
+#[derive(Clone, Debug)]
+pub struct RecordingMark(Recording);
+
+#[derive(Clone, Debug)]
 struct Recording {
     cause: CauseId,
     task: TaskId,
@@ -75,6 +79,17 @@ impl Recorder {
             ledger: None,
         };
         Self { clock, recording: Rc::new(RefCell::new(recording)) }
+    }
+
+    /// The recording as it is now. No shipment or write is under way.
+    pub fn keep(&self) -> RecordingMark {
+        RecordingMark(self.recording.borrow().clone())
+    }
+
+    /// Take the recording back to a mark of it. The scopes that are open are those that were open
+    /// then.
+    pub fn take_back(&self, mark: &RecordingMark) {
+        self.recording.borrow_mut().clone_from(&mark.0);
     }
 
     /// The clock that gives events their times.

@@ -10,7 +10,7 @@ use super::recorder::Recorder;
 
 /// A device that records every operation of the device inside, which is NAND or byte-addressable
 /// memory. Failed operations are recorded too, because the device was busy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tracer<N> {
     device: N,
     recorder: Recorder,

@@ -3,7 +3,7 @@
 use super::error::RunError;
 use super::run::Run;
 use super::scenario::Scenario;
-use super::session::{Session, Steps};
+use super::session::{Followed, Session, Steps};
 use super::site::{Simulated, Site};
 use super::steps::carry_out;
 
@@ -34,19 +34,20 @@ impl Scenario {
     }
 }
 
-/// Run scenarios with equal [`Scenario::preparation`]s on one machine. All caches are dropped
-/// before each scenario. `finished` is called after each.
+/// Run scenarios with equal [`Scenario::beginning`]s on one machine, which is taken back to the
+/// beginning before each. `finished` is called after each.
 pub(crate) fn run_in_turn(
     scenarios: &[&Scenario],
     finished: impl Fn(),
 ) -> Vec<Result<Run, RunError>> {
     let mut session: Option<Session<'_>> = None;
     let mut outcomes = Vec::with_capacity(scenarios.len());
-    for &scenario in scenarios {
+    for (place, &scenario) in (1..).zip(scenarios) {
+        let followed = if place < scenarios.len() { Followed::Yes } else { Followed::No };
         // A failure may leave the machine in any state, so the next scenario gets a new machine.
-        let outcome = on_machine(session.take(), scenario);
+        let outcome = on_machine(session.take(), scenario, followed);
         outcomes.push(outcome.map(|(used, run)| {
-            session = Some(used);
+            session = Some(used).filter(Session::can_go_on);
             run
         }));
         finished();
@@ -57,12 +58,14 @@ pub(crate) fn run_in_turn(
 fn on_machine<'a>(
     session: Option<Session<'a>>,
     scenario: &'a Scenario,
+    followed: Followed,
 ) -> Result<(Session<'a>, Run), RunError> {
     let mut session = match session {
         Some(session) => session,
         None => Session::new(scenario, Box::new(Simulated::new(scenario)?)),
     };
     session.scenario = scenario;
+    session.followed = followed;
     let run = carry_out(&session)?;
     Ok((session, run))
 }

@@ -103,24 +103,10 @@ fn default_scenario(workload: Workload, platform: &Arc<Platform>, stack: Stack) 
 /// The most scenarios that share one machine. Smaller groups can be spread over all cores.
 const TURNS_MAX: usize = 32;
 
-/// Run the scenarios on all cores and return the outcomes in their order. `finished` is called
-/// after each scenario, on the thread that ran it.
+/// Run the scenarios on all cores and return the outcomes in their order. Those that begin alike
+/// share a machine; the figures are the same as those of separate runs. `finished` is called after
+/// each scenario, on the thread that ran it.
 pub fn run_all(scenarios: &[Scenario], finished: impl Fn() + Sync) -> Vec<Result<Run, RunError>> {
-    let one = |scenario: &Scenario| {
-        let outcome = scenario.run();
-        finished();
-        outcome
-    };
-    scenarios.par_iter().with_max_len(1).map(one).collect()
-}
-
-/// Like [`run_all`], but scenarios that only read the same prepared files share a machine. The
-/// figures of the measured interval are the same as in separate runs. Only `page_reads_at_open` may
-/// be one less, because MTD still buffers the last page that the previous scenario read.
-pub fn run_in_turns(
-    scenarios: &[Scenario],
-    finished: impl Fn() + Sync,
-) -> Vec<Result<Run, RunError>> {
     let turns = turns(scenarios);
     let one = |places: &Vec<usize>| {
         let of_one: Vec<&Scenario> = places.iter().map(|&place| &scenarios[place]).collect();
@@ -137,7 +123,7 @@ pub fn run_in_turns(
 fn turns(scenarios: &[Scenario]) -> Vec<Vec<usize>> {
     let mut turns: Vec<(Option<Scenario>, Vec<usize>)> = Vec::new();
     for (place, scenario) in scenarios.iter().enumerate() {
-        let wanted = scenario.preparation();
+        let wanted = scenario.beginning();
         let fits = |(made, places): &&mut (Option<Scenario>, Vec<usize>)| {
             made.is_some() && *made == wanted && places.len() < TURNS_MAX
         };

@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::run::{Failed, Inputs};
 use crate::machine::Build;
 use crate::machine::power::Activity;
-use crate::machine::stack::{Main, Stack};
+use crate::machine::stack::{Engine, Main, Stack};
 use crate::machine::standing::Standing;
 use crate::workload::{Alphabet, Workload};
 
@@ -97,15 +97,18 @@ impl Scenario {
     }
 
     /// This scenario without the parameters that only matter after its first request. Scenarios
-    /// with equal preparations may run on one machine, one after another. None if the requests
-    /// change the files, or if the trace is kept, which must show a machine that did nothing
-    /// before.
-    pub(crate) fn preparation(&self) -> Option<Self> {
-        let workload = self.workload.preparation().filter(|_| !self.keeps_trace)?;
+    /// with equal beginnings prepare the same machine. None if the workload's preparation cannot be
+    /// used again.
+    pub(crate) fn beginning(&self) -> Option<Self> {
+        let workload = self.workload.beginning()?;
         let record_size = if workload.has_records() { self.record_size } else { 0 };
+        // The engine makes a database for as many rows as will be inserted.
+        let has_capacity = self.stack.engine == Engine::Flysch && !workload.is_filled();
+        let requests = if has_capacity { self.requests } else { 0 };
+        let fill = if workload.is_filled() { self.fill } else { 0 };
         let build = Build { ra_pages: 0, ..self.build.clone() };
-        let any = Self { workload, build, record_size, requests: 0, ..self.clone() };
-        Some(Self { ubifs_ra_pages: 0, advises_random: false, ..any })
+        let any = Self { workload, build, record_size, requests, fill, ..self.clone() };
+        Some(Self { ubifs_ra_pages: 0, advises_random: false, keeps_trace: false, ..any })
     }
 
     /// Enlarge the partition if the workload needs more room than it has. The chip's size is the

@@ -1,8 +1,8 @@
 //! A session: a scenario on its machine, from preparing the files to the figures.
 
-use std::cell::{Cell, RefMut};
+use std::cell::{RefCell, RefMut};
 
-use flysch_chip::EventKind;
+use flysch_chip::{EventKind, Prng};
 use flysch_linux::cpu::Unit;
 use flysch_sqlite::{Database, Work};
 
@@ -13,13 +13,13 @@ use super::error::{RunError, sqlite_error};
 use super::measure::{Measured, Timing, measure};
 use super::run::Run;
 use super::scenario::{Scenario, Timers};
-use super::site::Site;
+use super::site::{Site, SiteMark};
 use super::sql::charge;
 use crate::machine::Machine;
 use crate::machine::files::Files;
 #[cfg(feature = "redb")]
 use crate::machine::redb::open as open_redb;
-use crate::workload::Workload;
+use crate::workload::{RandomStrings, Workload};
 
 const DATABASE: &str = "test.db";
 
@@ -29,8 +29,29 @@ pub struct Session<'a> {
     pub scenario: &'a Scenario,
     /// Where the scenario runs.
     pub site: Box<dyn Site>,
-    /// Whether the files that the requests use have been prepared.
-    is_prepared: Cell<bool>,
+    pub(crate) followed: Followed,
+    /// What is kept for the scenarios that follow. None before the first, or if none follows.
+    beginning: RefCell<Option<Beginning>>,
+}
+
+/// A session whose files are prepared and settled.
+struct Beginning {
+    site: SiteMark,
+    drawn: Option<Drawn>,
+}
+
+/// How far a preparation came in the random content that the requests go on with.
+#[derive(Clone)]
+pub struct Drawn {
+    pub strings: RandomStrings,
+    pub numbers: Prng,
+}
+
+/// Whether a session's machine is used again by a scenario that begins alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    Yes,
+    No,
 }
 
 /// The steps of one workload, in the order in which a session calls them.
@@ -48,6 +69,15 @@ pub trait Steps {
     /// # Errors
     /// Names the step that failed and the record it was at.
     fn prepare(&mut self, session: &Session<'_>) -> Result<(), RunError>;
+
+    /// How far [`Steps::prepare`] came in the random content. None if the requests do not go on
+    /// with it.
+    fn drawn(&self) -> Option<Drawn> {
+        None
+    }
+
+    /// Go on from where the preparation of another scenario came to.
+    fn go_on(&mut self, _drawn: &Drawn) {}
 
     /// Open the database or file with cold caches. The page reads of this step are counted apart.
     ///
@@ -94,17 +124,40 @@ pub struct Interval<'a> {
 impl<'a> Session<'a> {
     /// A session in which nothing has been prepared yet.
     pub(crate) fn new(scenario: &'a Scenario, site: Box<dyn Site>) -> Self {
-        Self { scenario, site, is_prepared: Cell::new(false) }
+        Self { scenario, site, followed: Followed::No, beginning: RefCell::new(None) }
     }
 
-    /// Run all steps of a workload. If an earlier scenario on this machine has prepared the files,
-    /// they are used again.
+    /// Run all steps of a workload. If an earlier scenario on this machine began alike, the machine
+    /// is taken back to where its files were prepared.
     pub(crate) fn carry_out<S: Steps>(&self, mut steps: S) -> Result<Run, RunError> {
-        if !self.is_prepared.get() {
-            self.prepare(&mut steps)?;
-            self.is_prepared.set(true);
+        match &*self.beginning.borrow() {
+            Some(beginning) => self.go_on(beginning, &mut steps),
+            None => self.begin(&mut steps)?,
+        }
+        if self.followed == Followed::Yes && self.beginning.borrow().is_none() {
+            let (site, drawn) = (self.site.mark(), steps.drawn());
+            *self.beginning.borrow_mut() = site.map(|site| Beginning { site, drawn });
         }
         self.measured(&mut steps)
+    }
+
+    /// Whether a scenario that begins alike needs no preparation.
+    pub(crate) fn can_go_on(&self) -> bool {
+        self.beginning.borrow().is_some()
+    }
+
+    fn go_on<S: Steps>(&self, beginning: &Beginning, steps: &mut S) {
+        self.site.take_back(&beginning.site);
+        if let Some(drawn) = &beginning.drawn {
+            steps.go_on(drawn);
+        }
+    }
+
+    /// Prepare the files, and drop all caches.
+    fn begin<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
+        self.prepare(steps)?;
+        let _scope = self.site.enter("settle");
+        self.site.settle()
     }
 
     /// Prepare what the requests work on.
@@ -116,11 +169,8 @@ impl<'a> Session<'a> {
         prepared
     }
 
-    /// Drop all caches, run the measured interval, and compute the figures.
+    /// Run the measured interval, and compute the figures.
     fn measured<S: Steps>(&self, steps: &mut S) -> Result<Run, RunError> {
-        let scope = self.site.enter("settle");
-        self.site.settle()?;
-        drop(scope);
         self.site.tune(self.scenario)?;
         self.site.reset()?;
         let scope = self.site.enter("open_database");

@@ -20,7 +20,7 @@ pub struct Writes {
 
 /// All writes and syncs so far, by origin. Which table an origin belongs to is only known at the
 /// end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Asked {
     bytes: Vec<(Origin, u64)>,
     /// The origins of bytes of each file that are not yet synced.

@@ -17,7 +17,7 @@ const RESERVED_AT: usize = 20;
 const SCHEMA: u32 = 1;
 
 /// What is known of a database from the pages that were written.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Database {
     page_size: usize,
     reserved: usize,

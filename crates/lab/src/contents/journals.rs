@@ -9,7 +9,7 @@ const FRAME_HEADER: u64 = 24;
 const WAL_PAGE_SIZE_AT: usize = 8;
 
 /// What was written to a journal or log so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Journals {
     /// The last write, if it was a page number alone: the offset at which its page follows, and the
     /// number.

@@ -31,7 +31,7 @@ use journals::{JournalPart, Journals, WalPart};
 
 /// The contents of files, by file name. A label is the number of a table, an index or another kind
 /// of content; labels are numbered in the order of their first use.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Contents {
     databases: BTreeMap<String, Database>,
     journals: BTreeMap<String, Journals>,
@@ -46,7 +46,7 @@ pub struct Contents {
 }
 
 /// All labels with their names.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Labels {
     all: Vec<TableName>,
     known: BTreeMap<TableName, u32>,

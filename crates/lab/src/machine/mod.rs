@@ -5,7 +5,8 @@
 //! the devices draw. [`bare`] is the chip as the database engine sees it. `pram` is
 //! byte-addressable memory in addition to the NAND, `card` a flash translation layer with a plain
 //! file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam between
-//! SQLite and a file system. [`Build`] puts them together into a [`Machine`].
+//! SQLite and a file system. [`Build`] puts them together into a [`Machine`]. `mark` keeps the state
+//! of a machine.
 
 pub mod age;
 pub mod bare;
@@ -15,6 +16,7 @@ pub mod dual;
 mod error;
 pub mod files;
 pub mod layers;
+pub(crate) mod mark;
 pub mod platform;
 pub mod power;
 mod pram;
@@ -98,19 +100,35 @@ pub struct Machine {
     pub contents: Option<Rc<RefCell<Contents>>>,
 }
 
+/// The file systems of a machine in the form in which SQLite uses them.
+pub(crate) struct Storages {
+    /// All of them, as one.
+    pub(crate) whole: Rc<dyn flysch_sqlite::Vfs>,
+    /// One for each file system.
+    pub(crate) each: Vec<Rc<Storage>>,
+}
+
 impl Machine {
     /// The file systems in the form in which SQLite uses them. `seed` decides all random numbers
     /// that SQLite asks for.
     pub fn storage(&self, settings: Settings, seed: u64) -> Rc<dyn flysch_sqlite::Vfs> {
+        self.storages(settings, seed).whole
+    }
+
+    /// The same, together with the storage of each file system.
+    pub(crate) fn storages(&self, settings: Settings, seed: u64) -> Storages {
         let storage = |linux: &Rc<RefCell<Vfs>>| {
             let contents = self.contents.clone();
             Rc::new(Storage::new(Rc::clone(linux), self.recorder.clone(), contents, settings, seed))
         };
+        let main = storage(&self.linux);
         match &self.journals {
             Some(journals) => {
-                Rc::new(Dual::new(storage(&self.linux), storage(journals), self.route))
+                let second = storage(journals);
+                let each = vec![Rc::clone(&main), Rc::clone(&second)];
+                Storages { whole: Rc::new(Dual::new(main, second, self.route)), each }
             }
-            None => storage(&self.linux),
+            None => Storages { whole: Rc::clone(&main) as Rc<dyn flysch_sqlite::Vfs>, each: vec![main] },
         }
     }
 }

@@ -27,9 +27,15 @@ pub struct Storage {
     recorder: Recorder,
     contents: Option<Rc<RefCell<Contents>>>,
     settings: Settings,
-    random: RefCell<Prng>,
-    /// The number of the next temporary file, which has no name.
-    temporary: RefCell<u32>,
+    drawn: RefCell<Drawn>,
+}
+
+/// What SQLite has asked for so far and will not get again.
+#[derive(Clone)]
+pub(crate) struct Drawn {
+    random: Prng,
+    /// The number of the last temporary file, which has no name.
+    temporary: u32,
 }
 
 /// A file that is about to be opened.
@@ -100,9 +106,18 @@ impl Storage {
         settings: Settings,
         seed: u64,
     ) -> Self {
-        let random = RefCell::new(Prng::new(seed));
-        let temporary = RefCell::new(0);
-        Self { linux, recorder, contents, settings, random, temporary }
+        let drawn = RefCell::new(Drawn { random: Prng::new(seed), temporary: 0 });
+        Self { linux, recorder, contents, settings, drawn }
+    }
+
+    /// What was drawn so far.
+    pub(crate) fn drawn(&self) -> Drawn {
+        self.drawn.borrow().clone()
+    }
+
+    /// Go on from what was drawn at an earlier moment.
+    pub(crate) fn take_back(&self, drawn: &Drawn) {
+        self.drawn.borrow_mut().clone_from(drawn);
     }
 
     fn clock(&self) -> &Clock {
@@ -110,7 +125,7 @@ impl Storage {
     }
 
     fn temporary_name(&self) -> String {
-        let mut number = self.temporary.borrow_mut();
+        let number = &mut self.drawn.borrow_mut().temporary;
         *number += 1;
         format!("etilqs_{number}")
     }
@@ -192,7 +207,7 @@ impl SqliteVfs for Storage {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        self.random.borrow_mut().fill(bytes);
+        self.drawn.borrow_mut().random.fill(bytes);
     }
 
     fn sleep(&self, microseconds: u64) {

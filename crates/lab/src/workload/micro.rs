@@ -47,6 +47,14 @@ impl Micro {
         matches!(self, Self::Select | Self::Join)
     }
 
+    /// A kind of request that finds the same tables with the same content.
+    pub(crate) const fn beginning(self) -> Self {
+        match self {
+            Self::Insert | Self::Join => self,
+            Self::Select | Self::Update | Self::Commit => Self::Select,
+        }
+    }
+
     /// The number of statements that `requests` requests consist of.
     pub const fn statements(self, requests: u32) -> u32 {
         match self {

@@ -129,10 +129,10 @@ impl Workload {
     }
 
     /// A workload that prepares the same files as this one, without regard to its requests. None if
-    /// the requests change the files.
-    pub(crate) fn preparation(self) -> Option<Self> {
+    /// what it prepares cannot be used again.
+    pub(crate) fn beginning(self) -> Option<Self> {
         match self {
-            Self::Micro(kind) => kind.is_reading().then_some(self),
+            Self::Micro(kind) => Some(Self::Micro(kind.beginning())),
             Self::Read(Read { file_size, .. }) => {
                 Some(Self::Read(Read { file_size, ..Read::DEFAULT }))
             }
@@ -145,6 +145,14 @@ impl Workload {
             | Self::Logger(_)
             | Self::Mount(_)
             | Self::Program => None,
+        }
+    }
+
+    /// Whether records are there before its first request.
+    pub(crate) const fn is_filled(self) -> bool {
+        match self {
+            Self::Micro(kind) => kind.is_filled(),
+            _ => true,
         }
     }
 

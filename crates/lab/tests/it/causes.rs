@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use flysch_chip::{CauseId, Event, EventKind, EventPlace, Trace, Traffic};
 use flysch_lab::JournalMode;
-use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all, run_in_turns};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
@@ -192,39 +192,4 @@ fn same_scenario_same_figures() {
     other.seed += 1;
     let other = other.run().expect("another seed runs too");
     assert_ne!(json(&runs[0]), json(&other), "the seed matters");
-}
-
-#[test]
-fn a_sweep_on_one_machine_gives_the_figures_of_separate_runs() {
-    let patterns = [Pattern::Sequential, Pattern::Random];
-    let reads = patterns.map(|pattern| Read { pattern, file_size: 1 << 18, ..Read::DEFAULT });
-    let contacts = patterns.map(|pattern| Contacts { pattern, records: 100, ..Contacts::DEFAULT });
-    let mut workloads = [Micro::Select, Micro::Join].map(Workload::from).to_vec();
-    workloads.extend(contacts.map(Workload::Contacts));
-    let of_files = reads.map(|read| Read { request_size: 8192, inter_arrival_us: 3000, ..read });
-    for (workloads, engine) in [
-        (workloads, Engine::Sqlite),
-        (reads.into_iter().chain(of_files).map(Workload::Read).collect(), Engine::File),
-    ] {
-        let mut grid = everything();
-        grid.workloads = workloads;
-        grid.stacks = Stack::ALL.map(|stack| Stack { engine, ..stack }).to_vec();
-        grid.platforms.truncate(2);
-        grid.axes.requests = vec![5, 200];
-        grid.keeps_traces = false;
-        grid.axes.read_ahead =
-            vec![ReadAheadOption::On, ReadAheadOption::Off, ReadAheadOption::Advised];
-        let scenarios = grid.scenarios();
-        for (together, scenario) in run_in_turns(&scenarios, || ()).into_iter().zip(&scenarios) {
-            let figures = |run: Run| {
-                // The page reads at open depend on the page that MTD buffers, so they are not
-                // compared.
-                let run = Run { page_reads_at_open: 0, ..run };
-                let json = serde_json::to_value(&run).expect("figures have JSON values");
-                (json, run.request_ns, run.erase_counts)
-            };
-            let (together, alone) = (together.expect("it runs"), scenario.run().expect("it runs"));
-            assert_eq!(figures(together), figures(alone), "{scenario:?}");
-        }
-    }
 }

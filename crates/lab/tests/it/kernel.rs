@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_in_turns};
+use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -17,7 +17,7 @@ const READS: &str = include_str!("../../../../docs/reference/kernel-6.1-readahea
 const CONTACTS: &str = include_str!("../../../../docs/reference/kernel-6.1-contacts.csv");
 
 fn runs(scenarios: &[Scenario]) -> Vec<Run> {
-    let outcomes = run_in_turns(scenarios, || ()).into_iter().collect::<Result<_, _>>();
+    let outcomes = run_all(scenarios, || ()).into_iter().collect::<Result<_, _>>();
     outcomes.expect("the reference's runs fit their partition")
 }
 

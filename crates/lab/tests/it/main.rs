@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod age;
+mod beginnings;
 mod bits;
 mod causes;
 mod crash;

@@ -25,7 +25,7 @@ pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 pub const CAPACITY_MIN: usize = 64;
 
 /// Pages of files in RAM, by inode and index within the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PageCache {
     pages: BTreeMap<(Ino, u32), CachedPage>,
     /// The pages in order of their last use.
@@ -35,7 +35,7 @@ pub struct PageCache {
     capacity: Option<usize>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CachedPage {
     bytes: Box<PageBytes>,
     is_marked: bool,

@@ -84,7 +84,39 @@ pub struct Cpu {
     free: Rc<Cell<bool>>,
 }
 
+/// What a CPU has done until a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuMark {
+    busy_ps: u64,
+    counts: [u64; Unit::COUNT],
+    copied: u64,
+    idle: bool,
+    free: bool,
+}
+
 impl Cpu {
+    /// What the CPU has done until now.
+    pub fn mark(&self) -> CpuMark {
+        CpuMark {
+            busy_ps: self.busy_ps.get(),
+            counts: std::array::from_fn(|unit| self.counts[unit].get()),
+            copied: self.copied.get(),
+            idle: self.idle.get(),
+            free: self.free.get(),
+        }
+    }
+
+    /// Take the CPU back to a mark of it. The clock stays.
+    pub fn take_back(&self, mark: &CpuMark) {
+        self.busy_ps.set(mark.busy_ps);
+        for (count, &kept) in self.counts.iter().zip(&mark.counts) {
+            count.set(kept);
+        }
+        self.copied.set(mark.copied);
+        self.idle.set(mark.idle);
+        self.free.set(mark.free);
+    }
+
     #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
     pub fn new(clock: Clock, speed: Speed) -> Self {
         Self {

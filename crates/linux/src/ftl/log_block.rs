@@ -18,6 +18,7 @@ use crate::block_device::BlockError;
 /// Free blocks that are needed besides the logs: one to merge into, and one in case that fails.
 pub(super) const FREE_MIN: u32 = 2;
 
+#[derive(Clone)]
 pub(super) struct LogBlockFtl {
     pub(super) pool: Pool,
     recorder: Recorder,

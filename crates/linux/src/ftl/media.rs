@@ -1,5 +1,8 @@
 //! The chip as the translation layers use it: whole pages with tags, in one range of blocks.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use flysch_chip::Recorder;
 use flysch_nand::{
     BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError, is_erased,
@@ -23,8 +26,10 @@ pub(super) enum Outcome {
     Failed,
 }
 
+/// Clones share the chip.
+#[derive(Clone)]
 pub(super) struct Media {
-    nand: Box<dyn Nand>,
+    nand: Rc<RefCell<Box<dyn Nand>>>,
     geometry: Geometry,
     first_block: u32,
     pub(super) block_count: u32,
@@ -49,6 +54,7 @@ impl Media {
             return Err(FtlError::Shape);
         }
         let FtlOptions { first_block, block_count, .. } = *options;
+        let nand = Rc::new(RefCell::new(nand));
         Ok(Self { nand, geometry, first_block, block_count, recorder })
     }
 
@@ -61,11 +67,11 @@ impl Media {
     }
 
     pub(super) fn is_bad(&mut self, block: u32) -> Result<bool, PowerLost> {
-        self.nand.is_bad(self.block_addr(block))
+        self.nand.borrow_mut().is_bad(self.block_addr(block))
     }
 
     pub(super) fn mark_bad(&mut self, block: u32) -> Result<(), PowerLost> {
-        self.nand.mark_bad(self.block_addr(block))
+        self.nand.borrow_mut().mark_bad(self.block_addr(block))
     }
 
     /// Read the tag of a page, which costs one OOB read. OOB bytes have no ECC here; the checksum
@@ -73,7 +79,7 @@ impl Media {
     pub(super) fn read_tag(&mut self, place: Place) -> Result<Option<Tag>, PowerLost> {
         let mut bytes = [0; tag::SIZE];
         let column = self.geometry.page_size + u32::try_from(tag::START).expect("a small number");
-        match self.nand.read(self.page_addr(place), column, &mut bytes) {
+        match self.nand.borrow_mut().read(self.page_addr(place), column, &mut bytes) {
             Err(ReadError::PowerLost) => Err(PowerLost),
             Ok(_) | Err(ReadError::Uncorrectable(_)) => Ok(Tag::parse(&bytes)),
         }
@@ -82,7 +88,7 @@ impl Media {
     /// Read a whole page with its tag. Returns whether the data is what the tag says.
     pub(super) fn read(&mut self, place: Place, data: &mut [u8]) -> Result<bool, PowerLost> {
         let mut bytes = vec![0; self.page_size() + tag::START + tag::SIZE];
-        let outcome = self.nand.read(self.page_addr(place), 0, &mut bytes);
+        let outcome = self.nand.borrow_mut().read(self.page_addr(place), 0, &mut bytes);
         if outcome == Err(ReadError::PowerLost) {
             return Err(PowerLost);
         }
@@ -97,7 +103,7 @@ impl Media {
     /// Whether no cell of a page was programmed since its erase. This costs one read.
     pub(super) fn is_blank(&mut self, place: Place) -> Result<bool, PowerLost> {
         let mut bytes = vec![0; self.page_size() + self.geometry.oob_size as usize];
-        match self.nand.read(self.page_addr(place), 0, &mut bytes) {
+        match self.nand.borrow_mut().read(self.page_addr(place), 0, &mut bytes) {
             Err(ReadError::PowerLost) => Err(PowerLost),
             Err(ReadError::Uncorrectable(_)) => Ok(false),
             Ok(_) => Ok(is_erased(&bytes)),
@@ -115,7 +121,7 @@ impl Media {
         let mut oob = [0xFF; tag::START + tag::SIZE];
         oob[tag::START..].copy_from_slice(&tag.emit());
         let _shipment = self.recorder.ship(u64::from(tag.logical) * data.len() as u64);
-        match self.nand.program(self.page_addr(place), 0, data, &oob) {
+        match self.nand.borrow_mut().program(self.page_addr(place), 0, data, &oob) {
             Ok(()) => Ok(Outcome::Done),
             Err(ProgramError::Failed(_)) => Ok(Outcome::Failed),
             Err(ProgramError::PowerLost) => Err(PowerLost),
@@ -123,7 +129,7 @@ impl Media {
     }
 
     pub(super) fn erase(&mut self, block: u32) -> Result<Outcome, PowerLost> {
-        match self.nand.erase(self.block_addr(block)) {
+        match self.nand.borrow_mut().erase(self.block_addr(block)) {
             Ok(()) => Ok(Outcome::Done),
             Err(EraseError::Failed(_)) => Ok(Outcome::Failed),
             Err(EraseError::PowerLost) => Err(PowerLost),

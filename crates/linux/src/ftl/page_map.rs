@@ -16,6 +16,7 @@ use crate::block_device::BlockError;
 /// for the content of a block that fails, and one for the repair of a page that a power cut tore.
 pub(super) const FREE_MIN: u32 = 3;
 
+#[derive(Clone)]
 pub(super) struct PageFtl {
     pub(super) pool: Pool,
     victim: Victim,

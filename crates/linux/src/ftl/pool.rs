@@ -52,6 +52,7 @@ pub(super) enum Wear {
     Most,
 }
 
+#[derive(Clone)]
 pub(super) struct Pool {
     pub(super) media: Media,
     pub(super) blocks: Vec<Block>,

@@ -7,6 +7,7 @@ use super::page_map::PageFtl;
 use crate::block_device::{BlockDevice, BlockError};
 
 /// A store of logical pages, with one of the two mappings.
+#[derive(Clone)]
 pub(super) enum Store {
     Page(PageFtl),
     LogBlock(LogBlockFtl),
@@ -29,6 +30,7 @@ impl Store {
 }
 
 /// A block device that stores its sectors in logical pages.
+#[derive(Clone)]
 pub(super) struct Sectors {
     pub(super) store: Store,
     pub(super) recorder: Recorder,
@@ -114,5 +116,9 @@ impl BlockDevice for Sectors {
 
     fn flush(&mut self) -> Result<(), BlockError> {
         Ok(())
+    }
+
+    fn copy(&self) -> Option<Box<dyn BlockDevice>> {
+        Some(Box::new(self.clone()))
     }
 }

@@ -54,7 +54,7 @@ const fn slice_end_ns(now_ns: u64) -> u64 {
 }
 
 /// When each task is due. `None` means that it sleeps until something wakes it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the thread")]
 pub(super) struct Tasks {
     collector_ns: Option<u64>,

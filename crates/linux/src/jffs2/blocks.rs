@@ -84,6 +84,7 @@ pub(super) struct Eraseblock {
     clippy::struct_field_names,
     reason = "the blocks themselves, among what is summed of them"
 )]
+#[derive(Clone)]
 pub(super) struct Blocks {
     /// Bytes of each erase block.
     pub block_size: u32,

@@ -15,7 +15,7 @@ pub(super) const MODE_DIRECTORY: u32 = 0o40_755;
 
 /// What is known of an inode at all times. The struct is small, because there is one for every
 /// file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InodeCache {
     /// Number of names. A directory that exists has one.
     pub links: u32,
@@ -30,7 +30,7 @@ pub(super) struct InodeCache {
     pub loaded: Option<Box<Inode>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Inode {
     pub version: u32,
     pub mode: u32,

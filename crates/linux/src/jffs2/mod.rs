@@ -66,6 +66,7 @@ pub use recognise::whole_nodes;
 
 const ROOT: u32 = 1;
 
+#[derive(Clone)]
 pub struct Jffs2 {
     mtd: Partition,
     options: Options,
@@ -218,6 +219,10 @@ impl FileSystem for Jffs2 {
 
     fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.run_tasks(cache)
+    }
+
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(Self { mtd: self.mtd.apart(), ..self.clone() }))
     }
 
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {

@@ -28,7 +28,7 @@ pub(super) struct NodeRef {
 }
 
 /// All node references. The slot of a removed node is used again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NodeTable {
     slots: Vec<NodeRef>,
     free: Vec<NodeId>,

@@ -8,7 +8,7 @@ use super::nodes::NodeState;
 use crate::filesystem::FsError;
 
 /// The list of the nodes in the block being filled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Collector {
     /// Whether this block gets a summary. It gets none if it was begun before the mount, or if it
     /// failed.

@@ -20,7 +20,7 @@ use super::nodes::{NodeRef, NodeState};
 use crate::filesystem::FsError;
 use crate::mtd::MtdError;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WriteBuffer {
     /// Where in the partition the page begins, bytes. Meaningless while the buffer is empty.
     offset: u32,

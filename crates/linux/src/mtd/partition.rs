@@ -32,6 +32,14 @@ impl Partition {
         fits.then_some(Self { raw, geometry, first_block, block_count })
     }
 
+    /// The partition with a raw NAND layer of its own, in the state of this one and on the same
+    /// chip.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let raw = self.raw.borrow().clone();
+        Self { raw: Rc::new(RefCell::new(raw)), ..self.clone() }
+    }
+
     pub const fn geometry(&self) -> Geometry {
         self.geometry
     }

@@ -1,5 +1,8 @@
 //! The raw NAND layer: it turns requests in bytes into array operations on pages.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use flysch_chip::{EventKind, Recorder};
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
@@ -21,9 +24,10 @@ pub enum EccMode {
     },
 }
 
-/// The raw NAND layer of one chip.
+/// The raw NAND layer of one chip. A clone has the same chip below, and a page buffer of its own.
+#[derive(Clone)]
 pub struct RawNand {
-    device: Box<dyn Nand>,
+    device: Rc<RefCell<Box<dyn Nand>>>,
     geometry: Geometry,
     recorder: Recorder,
     cpu: Cpu,
@@ -60,7 +64,7 @@ impl RawNand {
         let whole = page.clone();
         let buffered = None;
         Ok(Self {
-            device,
+            device: Rc::new(RefCell::new(device)),
             geometry,
             recorder,
             cpu,
@@ -100,7 +104,7 @@ impl RawNand {
         }
         self.cpu.charge_ps(self.overhead_ns.0 * 1000);
         if bytes.len() == self.geometry.page_size as usize {
-            let outcome = self.device.read(page, 0, &mut self.whole);
+            let outcome = self.device.borrow_mut().read(page, 0, &mut self.whole);
             bytes.copy_from_slice(&self.whole[range]);
             return quality(outcome);
         }
@@ -108,10 +112,10 @@ impl RawNand {
             EccMode::Software { step_size } => {
                 self.buffered = None;
                 let (from, to) = steps(column, bytes.len(), step_size);
-                self.device.read(page, from, &mut self.page[from as usize..to as usize])
+                self.device.borrow_mut().read(page, from, &mut self.page[from as usize..to as usize])
             }
             EccMode::Hardware => {
-                let outcome = self.device.read(page, 0, &mut self.page);
+                let outcome = self.device.borrow_mut().read(page, 0, &mut self.page);
                 self.buffered = outcome.is_ok().then_some(page);
                 outcome
             }
@@ -131,7 +135,7 @@ impl RawNand {
     ) -> Result<ReadQuality, MtdError> {
         assert_eq!(data.len(), self.geometry.page_size as usize, "a whole page");
         self.cpu.charge_ps(self.overhead_ns.0 * 1000);
-        let outcome = self.device.read(page, 0, &mut self.whole);
+        let outcome = self.device.borrow_mut().read(page, 0, &mut self.whole);
         data.copy_from_slice(&self.whole[..data.len()]);
         let from = data.len() + at as usize;
         oob.copy_from_slice(&self.whole[from..from + oob.len()]);
@@ -145,7 +149,7 @@ impl RawNand {
         at: u32,
         bytes: &mut [u8],
     ) -> Result<ReadQuality, MtdError> {
-        quality(self.device.read(page, self.geometry.page_size + at, bytes))
+        quality(self.device.borrow_mut().read(page, self.geometry.page_size + at, bytes))
     }
 
     /// Program data of a page from column `column` on, and the OOB bytes `oob` if there are any.
@@ -164,7 +168,7 @@ impl RawNand {
         if !data.is_empty() {
             self.cpu.charge_ps(self.overhead_ns.1 * 1000);
         }
-        self.device.program(page, column, data, oob).map_err(|error| match error {
+        self.device.borrow_mut().program(page, column, data, oob).map_err(|error| match error {
             ProgramError::Failed(page) => MtdError::ProgramFailed(self.geometry.block_of(page)),
             ProgramError::PowerLost => MtdError::PowerLost,
         })
@@ -174,7 +178,7 @@ impl RawNand {
         if self.buffered.is_some_and(|page| self.geometry.block_of(page) == block) {
             self.buffered = None;
         }
-        self.device.erase(block).map_err(|error| match error {
+        self.device.borrow_mut().erase(block).map_err(|error| match error {
             EraseError::Failed(block) => MtdError::EraseFailed(block),
             EraseError::PowerLost => MtdError::PowerLost,
         })
@@ -182,7 +186,7 @@ impl RawNand {
 
     pub(super) fn mark_bad(&mut self, block: BlockAddr) -> Result<(), MtdError> {
         self.bad_blocks[block.0 as usize] = true;
-        self.device.mark_bad(block).map_err(|PowerLost| MtdError::PowerLost)
+        self.device.borrow_mut().mark_bad(block).map_err(|PowerLost| MtdError::PowerLost)
     }
 
     pub(super) const fn cpu(&self) -> &Cpu {

@@ -27,6 +27,14 @@ impl Buffers {
         Self { device, cpu, recorder, pages, dirty, logged }
     }
 
+    /// The blocks as they are now, on a copy of the device. `None` if it cannot be copied.
+    pub(super) fn copy(&self) -> Option<Self> {
+        let Self { device, cpu, recorder, pages, dirty, logged } = self;
+        let (device, cpu, recorder) = (device.copy()?, cpu.clone(), recorder.clone());
+        let (pages, dirty, logged) = (pages.clone(), dirty.clone(), logged.clone());
+        Some(Self { device, cpu, recorder, pages, dirty, logged })
+    }
+
     /// Number of blocks of the device.
     pub(super) fn device_blocks(&self) -> u32 {
         self.device.sector_count() / self.sectors()

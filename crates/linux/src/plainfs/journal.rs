@@ -22,7 +22,7 @@ const COMMIT_MAGIC: u32 = 0x4A43_4F4D;
 const NUMBERS: usize = 12;
 
 /// The state of the journal.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Journal {
     /// Number of blocks of the journal.
     pub(super) count: u32,

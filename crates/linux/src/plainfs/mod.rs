@@ -230,6 +230,23 @@ impl FileSystem for Plainfs {
         self.commit()
     }
 
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(Self {
+            layout: self.layout.clone(),
+            buffers: self.buffers.copy()?,
+            journal: self.journal.clone(),
+            free_count: self.free_count,
+            hint: self.hint,
+            freed: self.freed.clone(),
+            revoked: self.revoked.clone(),
+            dirty: self.dirty.clone(),
+            resized: self.resized.clone(),
+            commit_due_ns: self.commit_due_ns,
+            cpu: self.cpu.clone(),
+            recorder: self.recorder.clone(),
+        }))
+    }
+
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {
         self.commit()?;
         self.checkpoint()

@@ -3,7 +3,7 @@
 use super::Pramfs;
 use crate::filesystem::FsError;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bitmap {
     /// One bit for each block, the lowest block first.
     pub(super) bytes: Vec<u8>,

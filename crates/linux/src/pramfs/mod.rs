@@ -50,6 +50,7 @@ pub use mount::{PramfsError, PramfsOptions, is_image};
 
 const ROOT: u32 = 1;
 
+#[derive(Clone)]
 pub struct Pramfs {
     memory: Memory,
     shape: SuperBlock,
@@ -174,6 +175,10 @@ impl FileSystem for Pramfs {
 
     fn free_bytes(&self) -> Option<u64> {
         Some(u64::from(self.bitmap.free_count) * u64::from(self.shape.block_size))
+    }
+
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(self.clone()))
     }
 
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {

@@ -13,7 +13,7 @@ use crate::filesystem::{
 
 const ROOT: Ino = Ino(1);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tmpfs {
     nodes: BTreeMap<Ino, Node>,
     next_ino: u32,
@@ -21,13 +21,13 @@ pub struct Tmpfs {
     page_count_max: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     has_name: bool,
     content: Content,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Content {
     File(Vec<u8>),
     Directory(BTreeMap<Vec<u8>, Ino>),
@@ -207,6 +207,10 @@ impl FileSystem for Tmpfs {
 
     fn free_bytes(&self) -> Option<u64> {
         Some(self.page_count_max.saturating_sub(self.page_count) * CACHE_PAGE_SIZE as u64)
+    }
+
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(self.clone()))
     }
 
     fn unmount(&mut self, _cache: &mut PageCache) -> Result<(), FsError> {

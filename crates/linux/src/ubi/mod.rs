@@ -165,6 +165,7 @@ struct Layout {
 }
 
 /// An attached UBI device with one volume in use.
+#[derive(Clone)]
 pub struct Ubi {
     mtd: Partition,
     recorder: Recorder,
@@ -243,6 +244,12 @@ impl Ubi {
 
     pub const fn partition(&self) -> &Partition {
         &self.mtd
+    }
+
+    /// The device with a raw NAND layer of its own, in the state of this one and on the same chip.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { mtd: self.mtd.apart(), ..self.clone() }
     }
 
     /// Lowest and highest erase count of the PEBs that are in use or free.

@@ -19,7 +19,7 @@ pub(super) enum State {
 }
 
 /// All PEBs by state. Free ones and those in use are ordered by erase count.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wear {
     counts: Vec<u64>,
     states: Vec<State>,

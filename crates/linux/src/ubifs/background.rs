@@ -7,7 +7,7 @@ use crate::cache::PageCache;
 use crate::filesystem::FsError;
 
 /// Work that waits for UBIFS's thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     /// Whether the journal is so full that the thread must commit.
     pub commit_wanted: bool,

@@ -29,7 +29,7 @@ const HALF_LIFE_NS: u64 = 3_000_000_000;
 /// itself before it adds them to the common count (`PROP_BATCH`, on one CPU).
 const SHOWN_MIN: u64 = 8;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flusher {
     /// When it wakes next, nanoseconds; `None` if no inode is dirty.
     pub(super) due_ns: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) struct Flusher {
 }
 
 /// The files that the flusher writes after it woke.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) writer: Writer,
     rest: VecDeque<u32>,
@@ -49,7 +49,7 @@ pub(super) struct Work {
 }
 
 /// A count of the pages written lately. Every [`HALF_LIFE_NS`] it is halved.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lately {
     count: u64,
     period: u64,

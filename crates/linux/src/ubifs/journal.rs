@@ -22,7 +22,7 @@ struct Bundle {
 }
 
 /// A block of a file in the form in which it is stored.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Block {
     key: Key,
     size: u32,

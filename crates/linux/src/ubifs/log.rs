@@ -7,7 +7,7 @@ use super::geometry::LOG_LNUM;
 use super::wbuf::Head;
 
 /// Which LEBs the log takes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     /// The LEB in which the last commit began.
     pub tail: u32,

@@ -71,6 +71,7 @@ pub use options::{Compressor, DirtyLimit, Maker, MountError, Options};
 const ROOT: u32 = 1;
 
 /// A mounted UBIFS with the UBI device below it.
+#[derive(Clone)]
 pub struct Ubifs {
     ubi: Ubi,
     options: Options,
@@ -243,6 +244,10 @@ impl FileSystem for Ubifs {
 
     fn run_background(&mut self, cache: &mut PageCache) -> Result<(), FsError> {
         self.change(|fs| fs.run_tasks(cache))
+    }
+
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(Self { ubi: self.ubi.apart(), ..self.clone() }))
     }
 
     fn unmount(&mut self, cache: &mut PageCache) -> Result<(), FsError> {

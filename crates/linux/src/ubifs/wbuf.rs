@@ -37,7 +37,7 @@ impl Head {
 }
 
 /// Where a head writes, and the nodes that are not on flash yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WriteBuffer {
     pub lnum: Option<u32>,
     /// Where in the LEB the buffer begins, bytes.

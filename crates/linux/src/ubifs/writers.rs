@@ -28,7 +28,7 @@ const SLICE_NS: u64 = 3_000_000;
 const WAKE_GAIN_NS: u64 = 1_000_000;
 
 /// A task that writes the dirty pages of a file, from the first to the last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Writer {
     pub(super) ino: u32,
     /// The page from which on the next batch is looked up.

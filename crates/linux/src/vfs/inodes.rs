@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::filesystem::Ino;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Inodes(BTreeMap<Ino, Life>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Life {
     user_count: u32,
     has_lost_name: bool,

@@ -52,6 +52,7 @@ pub struct Vfs {
     inodes: Inodes,
 }
 
+#[derive(Clone)]
 struct OpenFile {
     ino: Ino,
     read_ahead: ReadAhead,
@@ -80,6 +81,22 @@ impl Vfs {
             files: Vec::new(),
             inodes: Inodes::default(),
         }
+    }
+
+    /// The mounted file system in the state it has now, on the same device. `None` if the file
+    /// system cannot be copied.
+    pub fn copy(&self) -> Option<Self> {
+        Some(Self {
+            fs: self.fs.copy()?,
+            cache: self.cache.clone(),
+            cpu: self.cpu.clone(),
+            recorder: self.recorder.clone(),
+            profile: self.profile,
+            ra_pages: self.ra_pages,
+            advises_random: self.advises_random,
+            files: self.files.clone(),
+            inodes: self.inodes.clone(),
+        })
     }
 
     pub fn filesystem(&self) -> &dyn FileSystem {

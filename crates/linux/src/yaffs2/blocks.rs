@@ -55,7 +55,7 @@ pub(super) struct Block {
     pub has_summary: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Blocks {
     pub list: Vec<Block>,
     owners: Vec<Owner>,

@@ -18,7 +18,7 @@ pub(super) const CHECKPOINT_SEQUENCE: u32 = 0x21;
 const SPARE_BLOCKS: u32 = 3;
 
 /// The checkpoint on flash, if there is one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Checkpoint {
     /// Whether it is complete and nothing has been written since.
     pub is_valid: bool,

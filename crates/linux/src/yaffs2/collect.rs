@@ -17,7 +17,7 @@ const PASSIVE_THRESHOLD: u32 = 4;
 const GOOD_ENOUGH: u32 = 2;
 
 /// The state of the collector.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Collector {
     /// The block being collected, and the next page to look at in it.
     block: Option<(u32, u32)>,

@@ -62,6 +62,7 @@ use short_ops::ShortOps;
 pub use format::{has_tags, is_header};
 pub use options::{MountError, Options, Profile};
 
+#[derive(Clone)]
 pub struct Yaffs2 {
     mtd: Partition,
     options: Options,
@@ -223,6 +224,10 @@ impl FileSystem for Yaffs2 {
 
     fn run_background(&mut self, _: &mut PageCache) -> Result<(), FsError> {
         self.run_thread()
+    }
+
+    fn copy(&self) -> Option<Box<dyn FileSystem>> {
+        Some(Box::new(Self { mtd: self.mtd.apart(), ..self.clone() }))
     }
 
     fn unmount(&mut self, _: &mut PageCache) -> Result<(), FsError> {

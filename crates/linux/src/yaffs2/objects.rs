@@ -62,7 +62,7 @@ impl Object {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Objects {
     pub all: BTreeMap<u32, Object>,
     last: u32,

@@ -1,7 +1,7 @@
 //! The cache for short operations: it holds a few chunks of any files, and writes a dirty one when
 //! it must leave.
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CachedChunk {
     pub object: u32,
     pub chunk: u32,
@@ -12,7 +12,7 @@ pub(super) struct CachedChunk {
     used_at: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ShortOps {
     entries: Vec<CachedChunk>,
     capacity: usize,

@@ -49,7 +49,7 @@ pub(super) fn carry_out(
 ) -> Result<Vec<Vec<Run>>, Cause> {
     let scenarios: Vec<Vec<Scenario>> = grids.iter().map(Grid::scenarios).collect();
     let mut runs =
-        grid::run_in_turns(&trial.seeded(&scenarios.concat()), || (trial.done)(steps)).into_iter();
+        grid::run_all(&trial.seeded(&scenarios.concat()), || (trial.done)(steps)).into_iter();
     let of_grid = |of: &Vec<Scenario>| {
         let own = runs.by_ref().take(of.len());
         own.map(|outcome| outcome.map_err(Cause::from)).collect()

@@ -17,7 +17,7 @@ use crate::bench::scenario::Scenario;
 use crate::machine::Machine;
 use crate::machine::files::Files;
 
-pub use simulated::{SETTLE_NS, Simulated};
+pub use simulated::{SETTLE_NS, Simulated, SiteMark};
 
 /// The state of the partition's blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,15 @@ pub trait Site {
     fn machine(&self) -> Option<&Machine> {
         None
     }
+
+    /// The state of the site as it is now, while no database or file is open. None if it cannot be
+    /// kept.
+    fn mark(&self) -> Option<SiteMark> {
+        None
+    }
+
+    /// Take the site back to a mark of it. No database or file is open.
+    fn take_back(&self, _mark: &SiteMark) {}
 
     /// The files of the file system.
     fn files(&self) -> RefMut<'_, dyn Files>;

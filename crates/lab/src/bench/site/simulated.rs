@@ -11,7 +11,9 @@ use flysch_sqlite::Database;
 use super::{Blocks, Site};
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
-use crate::machine::Machine;
+use crate::machine::mark::Mark;
+use crate::machine::storage::Drawn;
+use crate::machine::{Machine, Storages};
 use crate::machine::files::Files;
 use crate::machine::stack::Main;
 
@@ -22,9 +24,15 @@ pub const SETTLE_NS: u64 = 2_000_000_000;
 /// A simulated machine with a scenario's stack on it.
 pub struct Simulated {
     machine: Machine,
-    storage: Rc<dyn flysch_sqlite::Vfs>,
+    storages: Storages,
     geometry: Geometry,
     partition_blocks: u32,
+}
+
+/// The state of a simulated site at a moment.
+pub struct SiteMark {
+    machine: Mark,
+    drawn: Vec<Drawn>,
 }
 
 impl Simulated {
@@ -57,23 +65,35 @@ impl Simulated {
     /// ([`Build::mount_own`](crate::machine::Build::mount_own)).
     pub fn on(machine: Machine, scenario: &Scenario) -> Self {
         let build = &scenario.build;
-        let storage = machine.storage(scenario.settings, scenario.seed);
+        let storages = machine.storages(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
-        Self { machine, storage, geometry, partition_blocks: build.partition_blocks }
+        Self { machine, storages, geometry, partition_blocks: build.partition_blocks }
     }
 }
 
 impl Site for Simulated {
     fn open_database(&self, name: &str) -> Result<Database, flysch_sqlite::Error> {
-        Database::open(Rc::clone(&self.storage), name)
+        Database::open(Rc::clone(&self.storages.whole), name)
     }
 
     fn storage(&self) -> Option<Rc<dyn flysch_sqlite::Vfs>> {
-        Some(Rc::clone(&self.storage))
+        Some(Rc::clone(&self.storages.whole))
     }
 
     fn machine(&self) -> Option<&Machine> {
         Some(&self.machine)
+    }
+
+    fn mark(&self) -> Option<SiteMark> {
+        let drawn = self.storages.each.iter().map(|storage| storage.drawn()).collect();
+        Some(SiteMark { machine: self.machine.mark()?, drawn })
+    }
+
+    fn take_back(&self, mark: &SiteMark) {
+        self.machine.take_back(&mark.machine);
+        for (storage, drawn) in self.storages.each.iter().zip(&mark.drawn) {
+            storage.take_back(drawn);
+        }
     }
 
     fn files(&self) -> RefMut<'_, dyn Files> {

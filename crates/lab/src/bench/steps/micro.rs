@@ -7,7 +7,7 @@ use flysch_chip::Prng;
 use flysch_sqlite::Database;
 
 use crate::bench::measure::Measured;
-use crate::bench::session::{Interval, Session, Steps};
+use crate::bench::session::{Drawn, Interval, Session, Steps};
 use crate::bench::{RunError, sqlite_error};
 use crate::workload::{Micro, RandomStrings, insert, schema};
 
@@ -106,6 +106,15 @@ impl Steps for MicroSteps {
             self.fill(session, &database)?;
         }
         database.close().map_err(sqlite_error("closing the database".to_owned()))
+    }
+
+    fn drawn(&self) -> Option<Drawn> {
+        Some(Drawn { strings: self.strings.clone(), numbers: self.picks.clone() })
+    }
+
+    fn go_on(&mut self, drawn: &Drawn) {
+        self.strings.clone_from(&drawn.strings);
+        self.picks.clone_from(&drawn.numbers);
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Database, RunError> {

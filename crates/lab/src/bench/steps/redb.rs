@@ -9,7 +9,7 @@ use flysch_chip::Prng;
 use redb::{Database, Table, TableDefinition};
 
 use crate::bench::measure::Measured;
-use crate::bench::session::{Interval, Session, Steps};
+use crate::bench::session::{Drawn, Interval, Session, Steps};
 use crate::bench::{RunError, redb_error};
 use crate::workload::{Contacts, Micro, Pattern, Places, RandomStrings, TEXT_COUNT};
 
@@ -198,6 +198,15 @@ impl Steps for RedbSteps {
             }
         }
         transaction.commit().map_err(redb_error("filling the tables"))
+    }
+
+    fn drawn(&self) -> Option<Drawn> {
+        Some(Drawn { strings: self.strings.clone(), numbers: self.picks.clone() })
+    }
+
+    fn go_on(&mut self, drawn: &Drawn) {
+        self.strings.clone_from(&drawn.strings);
+        self.picks.clone_from(&drawn.numbers);
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Database, RunError> {

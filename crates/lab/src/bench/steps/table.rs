@@ -8,7 +8,7 @@ use flysch_chip::Prng;
 
 use super::chip::{EngineChip, EngineMemory, Start, row_memory};
 use crate::bench::measure::Measured;
-use crate::bench::session::{Interval, Session, Steps};
+use crate::bench::session::{Drawn, Interval, Session, Steps};
 use crate::bench::{RunError, engine_error};
 use crate::workload::{Contacts, Micro, Pattern, Places, RandomStrings, TEXT_COUNT};
 
@@ -341,6 +341,15 @@ impl<'r> Steps for TableSteps<'r> {
         db.close().map(drop).map_err(engine_error("closing the database"))?;
         self.ram = ram;
         Ok(())
+    }
+
+    fn drawn(&self) -> Option<Drawn> {
+        Some(Drawn { strings: self.strings.clone(), numbers: self.integers.clone() })
+    }
+
+    fn go_on(&mut self, drawn: &Drawn) {
+        self.strings.clone_from(&drawn.strings);
+        self.integers.clone_from(&drawn.numbers);
     }
 
     fn open(&mut self, session: &Session<'_>) -> Result<Opened<'r>, RunError> {

@@ -39,7 +39,7 @@ use pool::Pool;
 use super::Layout;
 
 /// The fastmaps of a device that writes them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Fastmap {
     /// PEBs of the current fastmap, the anchor first. Empty if there is none.
     blocks: Vec<u32>,

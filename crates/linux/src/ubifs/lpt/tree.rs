@@ -12,7 +12,7 @@ pub(super) struct Cached<N> {
     pub dirty: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Lpt {
     pub(super) shape: LptShape,
     pub(super) first: u32,

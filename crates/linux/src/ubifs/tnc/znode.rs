@@ -36,7 +36,7 @@ pub(super) struct Znode {
     pub dirty: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Tnc {
     znodes: Vec<Option<Znode>>,
     vacant: Vec<usize>,
