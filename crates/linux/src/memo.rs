@@ -5,10 +5,14 @@
 //! result, since the whole input is compared.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of inputs and outputs that a memo holds at most. A memo that would exceed this is emptied.
-const LIMIT: usize = 128 << 20;
+/// Bytes of inputs and outputs that a memo holds at most.
+const LIMIT: usize = 64 << 20;
+/// Bytes of a generation. When the young one would exceed this, it becomes the old one, and what was
+/// not recalled since the last time is forgotten.
+const GENERATION: usize = LIMIT / 2;
 
 /// Outputs of one function by input, shared by all threads.
 pub(crate) struct Memo(Mutex<Kept>);
@@ -16,9 +20,16 @@ pub(crate) struct Memo(Mutex<Kept>);
 /// Entries by checksum and length of the input and by the function's parameter. If two inputs agree
 /// in all three, the one computed last is kept.
 struct Kept {
-    entries: BTreeMap<(u32, usize, u64), Entry>,
+    young: Generation,
+    old: Generation,
+}
+
+struct Generation {
+    entries: BTreeMap<Key, Entry>,
     bytes: usize,
 }
+
+type Key = (u32, usize, u64);
 
 struct Entry {
     input: Box<[u8]>,
@@ -27,7 +38,7 @@ struct Entry {
 
 impl Memo {
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Kept { entries: BTreeMap::new(), bytes: 0 }))
+        Self(Mutex::new(Kept { young: Generation::new(), old: Generation::new() }))
     }
 
     /// The output of `compute`, taken from the memo if it holds this parameter and input. `compute`
@@ -54,22 +65,51 @@ impl Memo {
 }
 
 impl Kept {
-    fn find(&self, key: (u32, usize, u64), input: &[u8]) -> Option<Vec<u8>> {
-        let entry = self.entries.get(&key).filter(|entry| *entry.input == *input)?;
-        Some(entry.output.to_vec())
+    fn find(&mut self, key: Key, input: &[u8]) -> Option<Vec<u8>> {
+        if let Some(entry) = self.young.entries.get(&key).filter(|entry| *entry.input == *input) {
+            return Some(entry.output.to_vec());
+        }
+        let is_old = self.old.entries.get(&key).is_some_and(|entry| *entry.input == *input);
+        let entry = if is_old { self.old.take(key) } else { None }?;
+        let output = entry.output.to_vec();
+        self.keep(key, entry);
+        Some(output)
     }
 
-    fn put(&mut self, key: (u32, usize, u64), input: &[u8], output: &[u8]) {
-        let added = input.len() + output.len();
-        if self.bytes + added > LIMIT {
-            self.entries.clear();
-            self.bytes = 0;
+    fn put(&mut self, key: Key, input: &[u8], output: &[u8]) {
+        self.keep(key, Entry { input: input.into(), output: output.into() });
+    }
+
+    fn keep(&mut self, key: Key, entry: Entry) {
+        if self.young.bytes + entry.size() > GENERATION {
+            self.old = mem::replace(&mut self.young, Generation::new());
         }
-        let entry = Entry { input: input.into(), output: output.into() };
-        self.bytes += added;
-        if let Some(old) = self.entries.insert(key, entry) {
-            self.bytes -= old.input.len() + old.output.len();
+        self.young.put(key, entry);
+    }
+}
+
+impl Generation {
+    const fn new() -> Self {
+        Self { entries: BTreeMap::new(), bytes: 0 }
+    }
+
+    fn put(&mut self, key: Key, entry: Entry) {
+        self.bytes += entry.size();
+        if let Some(replaced) = self.entries.insert(key, entry) {
+            self.bytes -= replaced.size();
         }
+    }
+
+    fn take(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        self.bytes -= entry.size();
+        Some(entry)
+    }
+}
+
+impl Entry {
+    const fn size(&self) -> usize {
+        self.input.len() + self.output.len()
     }
 }
 
@@ -115,11 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_memo_does_not_grow_beyond_its_limit() {
+    fn a_memo_does_not_grow_beyond_its_limit_and_keeps_what_is_recalled() {
         let memo = Memo::new();
+        let output = || Some(vec![0; LIMIT / 20]);
+        memo.recall(0, b"kept", output).expect("it is computed");
         for number in 0..100_u64 {
-            memo.recall(number, &[0; 8], || Some(vec![0; LIMIT / 10])).expect("it is computed");
-            assert!(memo.kept(|kept| kept.bytes) <= LIMIT);
+            memo.recall(number, &[0; 8], output).expect("it is computed");
+            memo.recall(0, b"kept", || None).expect("it is known");
+            assert!(memo.kept(|kept| kept.young.bytes + kept.old.bytes) <= LIMIT);
         }
     }
 }

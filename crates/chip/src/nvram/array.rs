@@ -1,9 +1,8 @@
 //! What PRAM and NOR have in common: an array of words with bounds checks, timing and power cuts.
 
-use std::sync::Arc;
-
 use flysch_nand::NvRamError;
 
+use super::pieces::Pieces;
 use crate::supply::{Power, Supply};
 use crate::{Clock, Prng};
 
@@ -22,7 +21,7 @@ pub struct Traffic {
 /// An array of words with a clock and a supply.
 #[derive(Clone, Debug)]
 pub(crate) struct WordArray {
-    pub(crate) bytes: Arc<Vec<u8>>,
+    pub(crate) bytes: Pieces,
     pub(crate) clock: Clock,
     pub(crate) supply: Supply,
     pub(crate) word_size: u32,
@@ -69,7 +68,7 @@ impl WordArray {
         self.charge(addr, bytes.len(), word_ns);
         self.traffic.reads += 1;
         self.traffic.read_bytes += bytes.len() as u64;
-        bytes.copy_from_slice(&self.bytes[addr as usize..][..bytes.len()]);
+        self.bytes.read(addr as usize, bytes);
         Ok(())
     }
 
@@ -98,11 +97,7 @@ impl WordArray {
         self.charge(addr, bytes.len(), word_ns);
         self.traffic.writes += 1;
         self.traffic.written_bytes += bytes.len() as u64;
-        self.bytes_mut(addr, bytes.len()).copy_from_slice(bytes);
-    }
-
-    pub(crate) fn bytes_mut(&mut self, addr: u32, len: usize) -> &mut [u8] {
-        &mut Arc::make_mut(&mut self.bytes)[addr as usize..][..len]
+        self.bytes.write(addr as usize, bytes);
     }
 }
 

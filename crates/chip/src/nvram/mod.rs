@@ -8,6 +8,7 @@
 
 mod array;
 mod nor;
+mod pieces;
 mod pram;
 
 pub use array::Traffic;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::array::{Traffic, WordArray};
+use super::pieces::Pieces;
 use crate::{Clock, Prng, Supply};
 
 /// Value of a byte whose cells are erased.
@@ -68,7 +69,7 @@ impl Nor {
         assert!(word_size > 0, "a word has bytes");
         assert!(erase_size > 0, "NOR has erase sectors");
         assert!(size.is_multiple_of(erase_size), "NOR is a whole number of sectors");
-        let bytes = Arc::new(vec![ERASED; size as usize]);
+        let bytes = Pieces::new(size as usize, ERASED);
         let traffic = Traffic::default();
         let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed), traffic };
         Self { figures, words, erase_counts: vec![0; (size / erase_size) as usize] }
@@ -119,7 +120,8 @@ impl NvRam for Nor {
 
     fn write(&mut self, addr: u32, bytes: &[u8]) -> Result<(), NvRamError> {
         self.words.check_bounds(addr, bytes.len());
-        let cells = &self.words.bytes[addr as usize..][..bytes.len()];
+        let mut cells = vec![0; bytes.len()];
+        self.words.bytes.read(addr as usize, &mut cells);
         let sets = cells.iter().zip(bytes).position(|(cell, byte)| byte & !cell != 0);
         assert_eq!(sets, None, "a write to NOR at byte {addr} sets a bit at this place");
         let reach = self.words.begin(bytes.len())?;
@@ -142,7 +144,7 @@ impl NvRam for Nor {
             });
         }
         *count += 1;
-        self.words.bytes_mut(addr, reach.len).fill(ERASED);
+        self.words.bytes.fill(addr as usize, reach.len, ERASED);
         reach.outcome()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::array::{Traffic, WordArray};
+use super::pieces::Pieces;
 use crate::changes::{Change, Changes};
 use crate::{Clock, Prng, Supply};
 
@@ -58,7 +59,7 @@ impl Pram {
     /// If a word has no bytes.
     pub fn on_supply(figures: PramFigures, clock: Clock, seed: u64, supply: Supply) -> Self {
         assert!(figures.word_size > 0, "a word has bytes");
-        let bytes = Arc::new(vec![0; figures.size as usize]);
+        let bytes = Pieces::new(figures.size as usize, 0);
         let word_size = figures.word_size;
         let traffic = Traffic::default();
         let words = WordArray { bytes, clock, supply, word_size, prng: Prng::new(seed), traffic };

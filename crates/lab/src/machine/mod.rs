@@ -128,7 +128,9 @@ impl Machine {
                 let each = vec![Rc::clone(&main), Rc::clone(&second)];
                 Storages { whole: Rc::new(Dual::new(main, second, self.route)), each }
             }
-            None => Storages { whole: Rc::clone(&main) as Rc<dyn flysch_sqlite::Vfs>, each: vec![main] },
+            None => {
+                Storages { whole: Rc::clone(&main) as Rc<dyn flysch_sqlite::Vfs>, each: vec![main] }
+            }
         }
     }
 }

@@ -11,8 +11,7 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::machine::stack::{Engine, Stack};
 use flysch_lab::workload::{Contacts, Micro, Pattern, Read, Workload};
 
-const MICRO: [Micro; 5] =
-    [Micro::Insert, Micro::Select, Micro::Join, Micro::Update, Micro::Commit];
+const MICRO: [Micro; 5] = [Micro::Insert, Micro::Select, Micro::Join, Micro::Update, Micro::Commit];
 
 /// A grid of all kinds of request of the micro-benchmark, with traces.
 fn grid(platform: &str, stacks: &[Stack]) -> Grid {

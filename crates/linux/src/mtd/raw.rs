@@ -112,7 +112,11 @@ impl RawNand {
             EccMode::Software { step_size } => {
                 self.buffered = None;
                 let (from, to) = steps(column, bytes.len(), step_size);
-                self.device.borrow_mut().read(page, from, &mut self.page[from as usize..to as usize])
+                self.device.borrow_mut().read(
+                    page,
+                    from,
+                    &mut self.page[from as usize..to as usize],
+                )
             }
             EccMode::Hardware => {
                 let outcome = self.device.borrow_mut().read(page, 0, &mut self.page);

@@ -11,11 +11,11 @@ use flysch_sqlite::Database;
 use super::{Blocks, Site};
 use crate::bench::RunError;
 use crate::bench::scenario::Scenario;
+use crate::machine::files::Files;
 use crate::machine::mark::Mark;
+use crate::machine::stack::Main;
 use crate::machine::storage::Drawn;
 use crate::machine::{Machine, Storages};
-use crate::machine::files::Files;
-use crate::machine::stack::Main;
 
 /// Time between the two drops of the caches, nanoseconds. The runs on the real kernel waited as
 /// long.
