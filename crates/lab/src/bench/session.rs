@@ -135,6 +135,8 @@ impl<'a> Session<'a> {
             None => self.begin(&mut steps)?,
         }
         if self.followed == Followed::Yes && self.beginning.borrow().is_none() {
+            // Nobody asks for the events so far, so a mark need not keep them.
+            self.site.reset()?;
             let (site, drawn) = (self.site.mark(), steps.drawn());
             *self.beginning.borrow_mut() = site.map(|site| Beginning { site, drawn });
         }
