@@ -1,7 +1,5 @@
 //! NOR flash: a write clears bits, and an erase of a sector sets them.
 
-use std::sync::Arc;
-
 use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::array::{Traffic, WordArray};
