@@ -77,7 +77,7 @@ mod tests {
             plain[at..at + len].copy_from_slice(&written);
             pieces.write(at, &written);
         }
-        plain[SIZE - 1..2 * SIZE + 1].fill(9);
+        plain[SIZE - 1..=2 * SIZE].fill(9);
         pieces.fill(SIZE - 1, SIZE + 2, 9);
         let content = |pieces: &Pieces| {
             let mut bytes = vec![0; pieces.len()];

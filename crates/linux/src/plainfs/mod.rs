@@ -232,7 +232,7 @@ impl FileSystem for Plainfs {
 
     fn copy(&self) -> Option<Box<dyn FileSystem>> {
         Some(Box::new(Self {
-            layout: self.layout.clone(),
+            layout: self.layout,
             buffers: self.buffers.copy()?,
             journal: self.journal.clone(),
             free_count: self.free_count,
