@@ -10,9 +10,9 @@ use flysch_lab::bench::grid::{Grid, ReadAheadOption, run_all};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
-use flysch_lab::machine::stack::{Engine, Main, Stack};
+use flysch_lab::machine::stack::{Main, Stack};
 use flysch_lab::trace::Operations;
-use flysch_lab::workload::{Alphabet, Contacts, Micro, Pattern, Read, Workload};
+use flysch_lab::workload::{Alphabet, Micro};
 use flysch_sqlite::Database;
 
 /// Every workload on every stack of every platform, with few requests.
