@@ -92,6 +92,7 @@ impl<N: Nand> Db<'_, '_, N> {
             "what was found is made certain before more is done"
         );
         self.forget_frame();
+        self.let_go();
         let Recording { body, log, media, doubt, frame } = self.recording();
         if let Some(doubt) = doubt {
             doubt.settle(log, media, &body, frame)?;
@@ -181,6 +182,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.media.give_up(space, number);
             self.note_given(space);
         }
+        self.keep_progress();
         self.media.trim_spans();
         self.advance_firsts();
         let spent = self.media.write - self.begun_at;
@@ -194,7 +196,6 @@ impl<N: Nand> Db<'_, '_, N> {
             self.compaction.gone = None;
         }
         if self.may_let_go() || goes.is_some() {
-            self.let_go_at = self.store.changes();
             self.let_go();
         }
         self.check();
@@ -276,10 +277,15 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Free the blocks that nothing on flash refers to any more.
+    ///
+    /// A session does so before it makes certain what it found. What is written then names them as
+    /// free, and until that is on flash root blocks alone are touched. Otherwise short sessions
+    /// would never tell of blocks that they let go, and the device would fill up with them.
     #[inline(never)]
     fn let_go(&mut self) {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
         debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");
+        self.let_go_at = self.store.changes();
         let (store, spilled) = (&self.store, self.spilled);
         let (head, numbers) = (self.media.head(Space::Young), self.media.numbers());
         self.media.let_go(|space, block| {

@@ -14,6 +14,8 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
+/// Bytes of a row of one small number.
+const ROW_SIZE_LEAST: u32 = 5;
 /// Greatest number of records that one call writes so that blocks may go.
 const RECORDS_MAX: u32 = 4;
 
@@ -143,8 +145,9 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
     /// what moving the rows of two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
-        let blocks = 2 * self.media.geometry().pages_per_block * 8;
-        let mut steps = blocks;
+        let payload = self.media.layout().payload_size() as u32;
+        let rows_of_page = (payload / ROW_SIZE_LEAST).max(8 * ROWS_A_STEP);
+        let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
         while steps > 0 && self.check_space(Claim::Grow).is_err() {
@@ -158,6 +161,9 @@ impl<N: Nand> Db<'_, '_, N> {
             if before == self.compaction_reach() {
                 break;
             }
+        }
+        if self.check_space(Claim::Grow).is_err() {
+            self.record_progress()?;
         }
         self.yield_rings()
     }
@@ -226,6 +232,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let start = spent(self);
         loop {
             if spent(self).wrapping_sub(start) >= budget.operations {
+                self.record_progress()?;
                 return Ok(true);
             }
             let has_worked = self.tolerate_full(Self::work)?;

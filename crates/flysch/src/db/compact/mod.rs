@@ -25,7 +25,7 @@ use flysch_nand::Nand;
 
 use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
-use crate::media::{MediaError, Page, SPANS_LAST, Space};
+use crate::media::{MediaError, Page, SPANS_LAST, Space, Span};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
 use crate::row::{Digest, RowKind, RowView};
 
@@ -146,6 +146,33 @@ impl<N: Nand> Db<'_, '_, N> {
         self.look_up(victim)
     }
 
+    /// The first pages of the victim, whose rows were all decided; None where there is none.
+    fn progress(&self) -> Option<Span> {
+        let victim = self.compaction.victim.filter(|victim| victim.from.page > 0)?;
+        debug_assert!(!victim.is_surveyed, "a survey decides nothing");
+        let pages = self.media.geometry().pages_per_block;
+        let at = |page| victim.page(page, pages).number;
+        Some(Span { space: victim.space, from: at(0), end: at(victim.from.page) })
+    }
+
+    /// Have the next record say that the first pages of the victim are void. A session that follows
+    /// goes on behind them. Otherwise sessions that end soon would never empty a block.
+    pub(super) fn keep_progress(&mut self) {
+        if let Some(span) = self.progress() {
+            self.media.spans.reach(span);
+        }
+    }
+
+    /// Write a record where none tells how far the victim has come.
+    pub(super) fn record_progress(&mut self) -> Result<(), DbError> {
+        let is_kept = |span: Span| self.media.spans.as_slice().contains(&span);
+        if self.progress().is_some_and(|span| !is_kept(span)) {
+            self.is_log_due = true;
+            self.record_what_goes()?;
+        }
+        Ok(())
+    }
+
     /// Finish the victim, whose rows are all moved; false where the block before it still waits for
     /// its record.
     fn end_victim(&mut self) -> bool {
@@ -206,7 +233,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Look::Unfit => self.give_up_victim(),
             Look::End => {
                 let upto = Place { page: victim.upto.page + 1, at: 0 };
-                self.note_upto(upto, victim.len == 0);
+                self.note_upto(upto);
             }
             Look::Long(_) if victim.len > 0 => return self.move_window(),
             Look::Long(row) => self.move_long(victim, row)?,
@@ -219,7 +246,7 @@ impl<N: Nand> Db<'_, '_, N> {
                         victim.tombstones_at = victim.tombstones_at.or(drops);
                     }
                 }
-                self.note_upto(upto, false);
+                self.note_upto(upto);
             }
         }
         Ok(true)
@@ -237,15 +264,15 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Note that the rows before this place were looked up. `is_decided`: the window has none of
-    /// them.
-    fn note_upto(&mut self, upto: Place, is_decided: bool) {
+    /// Note that the rows before this place were looked up. They are decided where the window has
+    /// no current one.
+    fn note_upto(&mut self, upto: Place) {
         if let Some(victim) = &mut self.compaction.victim {
             debug_assert!(victim.upto < upto, "each step comes further");
-            debug_assert!(!is_decided || victim.len == 0, "no row of the window is forgotten");
             victim.upto = upto;
-            if is_decided {
+            if victim.is_empty() {
                 victim.from = upto;
+                victim.forget();
             }
         }
     }

@@ -19,7 +19,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let pages = row.len.div_ceil(self.media.layout().payload_size()) as u32;
         let behind = Place { page: victim.upto.page + pages, at: 0 };
         if !self.is_newest(row.table, row.key, row.pointer)? {
-            self.note_upto(behind, true);
+            self.note_upto(behind);
             return Ok(());
         }
         let count = self.table(row.table)?.indexes.len();
@@ -34,7 +34,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.replay_row(to, 0, (0, len))?;
         self.store.commit();
         self.compaction.moves += 1;
-        self.note_upto(behind, true);
+        self.note_upto(behind);
         Ok(())
     }
 

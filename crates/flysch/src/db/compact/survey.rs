@@ -68,7 +68,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
-            Look::End => self.note_upto(Place { page: victim.upto.page + 1, at: 0 }, false),
+            Look::End => self.note_upto(Place { page: victim.upto.page + 1, at: 0 }),
             // A page that continues a long row counts as full.
             Look::Long(_) => {
                 let rest = self.media.geometry().pages_per_block - 1 - victim.upto.page;
