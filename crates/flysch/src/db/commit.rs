@@ -182,7 +182,6 @@ impl<N: Nand> Db<'_, '_, N> {
             self.media.give_up(space, number);
             self.note_given(space);
         }
-        self.keep_progress();
         self.media.trim_spans();
         self.advance_firsts();
         let spent = self.media.write - self.begun_at;

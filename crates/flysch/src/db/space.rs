@@ -162,9 +162,6 @@ impl<N: Nand> Db<'_, '_, N> {
                 break;
             }
         }
-        if self.check_space(Claim::Grow).is_err() {
-            self.record_progress()?;
-        }
         self.yield_rings()
     }
 
@@ -232,7 +229,6 @@ impl<N: Nand> Db<'_, '_, N> {
         let start = spent(self);
         loop {
             if spent(self).wrapping_sub(start) >= budget.operations {
-                self.record_progress()?;
                 return Ok(true);
             }
             let has_worked = self.tolerate_full(Self::work)?;

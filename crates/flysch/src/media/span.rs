@@ -1,5 +1,4 @@
-//! Void spans: pages before a head that nobody may believe, because they were never committed, or
-//! because compaction moved everything out of them.
+//! Void spans: pages before a head that were never committed, so that nobody may believe them.
 //!
 //! ```text
 //! space u8 | first page u32 | end page u32
@@ -21,8 +20,7 @@ pub(crate) const SPANS_LAST: usize = 24;
 /// Bytes of a span in a record.
 pub(crate) const SPAN_SIZE: usize = 9;
 
-/// Pages that were programmed and never committed, or that a cut may have left half programmed; or
-/// the first pages of a block that is being compacted, of which no row is current any more.
+/// Pages that were programmed and never committed, or that a cut may have left half programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The space of the pages.
@@ -107,20 +105,6 @@ impl Spans {
         self.spans[usize::from(self.len)] = span;
         self.len += 1;
         Ok(())
-    }
-
-    /// Have a span that begins a block reach up to its end. Nothing is added where there is no room
-    /// left for those of mounts.
-    pub(crate) fn reach(&mut self, span: Span) {
-        let begins = |known: &&mut Span| known.space == span.space && known.from == span.from;
-        match self.spans[..usize::from(self.len)].iter_mut().find(begins) {
-            Some(known) => known.end = span.end,
-            None if usize::from(self.len) < SPANS_REFUSED => {
-                self.spans[usize::from(self.len)] = span;
-                self.len += 1;
-            }
-            None => {}
-        }
     }
 
     /// Forget the spans for which `keep` says no.

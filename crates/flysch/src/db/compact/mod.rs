@@ -25,7 +25,7 @@ use flysch_nand::Nand;
 
 use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
-use crate::media::{MediaError, Page, SPANS_LAST, Space, Span};
+use crate::media::{MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
 use crate::row::{Digest, RowKind, RowView};
 
@@ -144,33 +144,6 @@ impl<N: Nand> Db<'_, '_, N> {
             return if victim.bytes > 0 { self.move_window() } else { Ok(self.end_victim()) };
         }
         self.look_up(victim)
-    }
-
-    /// The first pages of the victim, whose rows were all decided; None where there is none.
-    fn progress(&self) -> Option<Span> {
-        let victim = self.compaction.victim.filter(|victim| victim.from.page > 0)?;
-        debug_assert!(!victim.is_surveyed, "a survey decides nothing");
-        let pages = self.media.geometry().pages_per_block;
-        let at = |page| victim.page(page, pages).number;
-        Some(Span { space: victim.space, from: at(0), end: at(victim.from.page) })
-    }
-
-    /// Have the next record say that the first pages of the victim are void. A session that follows
-    /// goes on behind them. Otherwise sessions that end soon would never empty a block.
-    pub(super) fn keep_progress(&mut self) {
-        if let Some(span) = self.progress() {
-            self.media.spans.reach(span);
-        }
-    }
-
-    /// Write a record where none tells how far the victim has come.
-    pub(super) fn record_progress(&mut self) -> Result<(), DbError> {
-        let is_kept = |span: Span| self.media.spans.as_slice().contains(&span);
-        if self.progress().is_some_and(|span| !is_kept(span)) {
-            self.is_log_due = true;
-            self.record_what_goes()?;
-        }
-        Ok(())
     }
 
     /// Finish the victim, whose rows are all moved; false where the block before it still waits for

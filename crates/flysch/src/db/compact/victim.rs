@@ -148,11 +148,11 @@ impl<N: Nand> Db<'_, '_, N> {
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
             let is_first = behind == 0 && turning[space.stream()];
-            let mut spans = self.media.spans.as_slice().iter();
-            let keeps_span = spans.any(|span| {
-                let is_here = span.space == space && numbers.block_of(span.from) == number;
-                is_here && (has_many_spans || numbers.page_in_block(span.from) == 0)
-            });
+            let spans = self.media.spans.as_slice().iter();
+            let keeps_span = has_many_spans
+                && spans
+                    .clone()
+                    .any(|span| span.space == space && numbers.block_of(span.from) == number);
             let age = numbers.distance(last, self.media.head(space)) / numbers.pages_per_block;
             let score = if is_first || keeps_span {
                 u32::MAX

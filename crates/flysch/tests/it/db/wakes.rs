@@ -196,8 +196,7 @@ fn mounts_read_little() {
 
 /// Lives of one commit, after which the power goes. Blocks of runs that such a life let go were
 /// taken for used by the next one, and after 6,000 lives a device of 50 rows was full. A block that
-/// was copied and let go by the same life came back, without what told of its void pages. And no
-/// life emptied a block, as each began anew.
+/// was copied and let go by the same life came back, without what told of its void pages.
 #[test]
 fn short_lives_let_blocks_go_for_good() {
     let mut device = Device::new((&COUNTERS, count), (512, 16, 64), (20_000, 100));

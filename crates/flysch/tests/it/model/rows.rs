@@ -230,10 +230,7 @@ impl Engine {
         let heads = &self.state.heads[..3];
         let is_before = heads.iter().all(|head| head.number != number || page < head.page);
         let is_void = |span: &Span| span.number == number && span.from <= page && page < span.to;
-        // Compaction has moved everything out of the first pages of its victim.
-        let is_emptied =
-            self.state.victim.is_some_and(|(victim, upto)| victim == number && page < upto);
-        is_before && page < SUMMARY && !is_emptied && !self.state.spans.iter().any(is_void)
+        is_before && page < SUMMARY && !self.state.spans.iter().any(is_void)
     }
 
     /// Whether a page is void, or not yet part of its stream.
