@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Bytes of inputs and outputs that a memo holds at most.
 const LIMIT: usize = 64 << 20;
-/// Bytes of a generation. When the young one would exceed this, it becomes the old one, and what was
-/// not recalled since the last time is forgotten.
+/// Bytes of a generation. When the young one would exceed this, it becomes the old one, and what
+/// was not recalled since the last time is forgotten.
 const GENERATION: usize = LIMIT / 2;
 
 /// Outputs of one function by input, shared by all threads.

@@ -1,9 +1,9 @@
 //! Marks: the whole state of a machine at a moment, to which it can be taken back.
 //!
-//! A machine that was taken back goes on as if nothing had happened since the mark: devices, mounted
-//! file systems with their caches and timers, clock, CPU, recording, and what is known of the bytes
-//! in files. The blocks of the chip are shared until they change. So a mark takes little more than
-//! what the file systems have in memory.
+//! A machine that was taken back goes on as if nothing had happened since the mark: devices, file
+//! systems that are mounted with their caches and timers, clock, CPU, recording, and what is known
+//! of the bytes in files. The blocks of the chip are shared until they change. So a mark takes
+//! little more than what the file systems have in memory.
 //!
 //! Invariants:
 //! 1. No database is open at a mark, nor when the machine is taken back. SQLite's own memory is not

@@ -5,8 +5,8 @@
 //! the devices draw. [`bare`] is the chip as the database engine sees it. `pram` is
 //! byte-addressable memory in addition to the NAND, `card` a flash translation layer with a plain
 //! file system. [`dual`] puts one database on two file systems, and [`storage`] is the seam between
-//! SQLite and a file system. [`Build`] puts them together into a [`Machine`]. `mark` keeps the state
-//! of a machine.
+//! SQLite and a file system. [`Build`] puts them together into a [`Machine`]. `mark` keeps the
+//! state of a machine.
 
 pub mod age;
 pub mod bare;
