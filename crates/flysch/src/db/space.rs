@@ -145,8 +145,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
     /// what moving the rows of two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
-        let payload = self.media.layout().payload_size() as u32;
-        let rows_of_page = (payload / ROW_SIZE_LEAST).max(8 * ROWS_A_STEP);
+        let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
         let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.

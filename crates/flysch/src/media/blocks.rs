@@ -84,8 +84,14 @@ impl<N: Nand> Media<'_, N> {
     }
 
     /// Change what a block is used for, and keep the change for the next record.
+    ///
+    /// A block that loses its name is a change as well. Otherwise it would have the name again
+    /// after a mount where this block changes once more before the next checkpoint: that change
+    /// takes the place of this one.
     pub(crate) fn assign(&mut self, block: u32, used: Use) {
-        self.table.set(block, used);
+        if let Some(old) = self.table.set(block, used) {
+            self.changes.add(old, Use::Free);
+        }
         self.changes.add(block, used);
     }
 

@@ -108,18 +108,16 @@ impl<N: Nand> Media<'_, N> {
     }
 
     fn end_copy(&mut self, copy: BlockCopy) -> Copied {
+        // The old block and the new one change.
         if self.given_up.is_some() || self.changes.room() < 2 {
             return Copied::Page;
         }
         debug_assert!(copy.page == self.geometry.pages_per_block, "all pages are copied");
         debug_assert!(self.table.at(copy.to) == Use::Free, "the copy has no name yet");
         let dead = self.table.dead(copy.from);
-        // The next record names the old block too. Otherwise the block would be back after a mount
-        // where the new one is let go before the next checkpoint: that change takes the place of
-        // this one.
-        self.assign(copy.from, Use::Free);
         self.assign(copy.to, Use::Data(copy.space, copy.number));
         self.table.set_dead(copy.to, dead);
+        debug_assert_eq!(self.table.at(copy.from), Use::Free, "the name left the old block");
         self.given_up = Some(copy.from);
         self.copy = None;
         self.note_scrubbed(copy.from);

@@ -158,15 +158,19 @@ impl<'ram> Table<'ram> {
         used.unwrap_or(Use::Bad)
     }
 
-    /// Change what a block is used for. A block that had the same logical name loses it.
-    pub(crate) fn set(&mut self, block: u32, used: Use) {
+    /// Change what a block is used for. A block that had the same logical name loses it, and is
+    /// given back.
+    pub(crate) fn set(&mut self, block: u32, used: Use) -> Option<u32> {
         assert!(block < self.len(), "the block is in the table");
-        if let Use::Data(space, number) = used
-            && let Some(old) = self.find(space, number)
-        {
+        let old = match used {
+            Use::Data(space, number) => self.find(space, number),
+            Use::Free | Use::Bad | Use::Root | Use::Log => None,
+        };
+        if let Some(old) = old {
             self.write(old, FREE);
         }
         self.write(block, used.code());
+        old
     }
 
     /// The physical block that holds a logical block; None where none does.

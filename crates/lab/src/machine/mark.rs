@@ -34,7 +34,6 @@ impl Machine {
     /// The state of the machine as it is now. None if a file system cannot be copied.
     pub(crate) fn mark(&self) -> Option<Mark> {
         let device = self.device.borrow();
-        let journals = self.journals.as_ref().map(|journals| journals.borrow().copy());
         Some(Mark {
             now_ns: self.recorder.clock().now_ns(),
             cpu: self.cpu.mark(),
@@ -43,8 +42,8 @@ impl Machine {
             device: device.clone(),
             pram: self.pram.borrow().clone(),
             linux: self.linux.borrow().copy()?,
-            journals: match journals {
-                Some(journals) => Some(journals?),
+            journals: match &self.journals {
+                Some(journals) => Some(journals.borrow().copy()?),
                 None => None,
             },
             contents: self.contents.as_ref().map(|contents| contents.borrow().clone()),

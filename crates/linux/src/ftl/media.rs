@@ -1,9 +1,6 @@
 //! The chip as the translation layers use it: whole pages with tags, in one range of blocks.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use flysch_chip::Recorder;
+use flysch_chip::{Recorder, Shared};
 use flysch_nand::{
     BlockAddr, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError, is_erased,
 };
@@ -29,7 +26,7 @@ pub(super) enum Outcome {
 /// Clones share the chip.
 #[derive(Clone)]
 pub(super) struct Media {
-    nand: Rc<RefCell<Box<dyn Nand>>>,
+    nand: Shared<Box<dyn Nand>>,
     geometry: Geometry,
     first_block: u32,
     pub(super) block_count: u32,
@@ -54,7 +51,7 @@ impl Media {
             return Err(FtlError::Shape);
         }
         let FtlOptions { first_block, block_count, .. } = *options;
-        let nand = Rc::new(RefCell::new(nand));
+        let nand = Shared::new(nand);
         Ok(Self { nand, geometry, first_block, block_count, recorder })
     }
 

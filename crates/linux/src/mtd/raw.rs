@@ -1,9 +1,6 @@
 //! The raw NAND layer: it turns requests in bytes into array operations on pages.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use flysch_chip::{EventKind, Recorder};
+use flysch_chip::{EventKind, Recorder, Shared};
 use flysch_nand::{
     BlockAddr, Ecc, EraseError, Geometry, Nand, PageAddr, PowerLost, ProgramError, ReadError,
 };
@@ -27,7 +24,7 @@ pub enum EccMode {
 /// The raw NAND layer of one chip. A clone has the same chip below, and a page buffer of its own.
 #[derive(Clone)]
 pub struct RawNand {
-    device: Rc<RefCell<Box<dyn Nand>>>,
+    device: Shared<Box<dyn Nand>>,
     geometry: Geometry,
     recorder: Recorder,
     cpu: Cpu,
@@ -64,7 +61,7 @@ impl RawNand {
         let whole = page.clone();
         let buffered = None;
         Ok(Self {
-            device: Rc::new(RefCell::new(device)),
+            device: Shared::new(device),
             geometry,
             recorder,
             cpu,

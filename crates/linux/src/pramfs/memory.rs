@@ -1,9 +1,7 @@
 //! The memory below. Each byte that moves is an access of the device, which counts it and takes
 //! time for it.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
+use flysch_chip::Shared;
 use flysch_nand::{NvRam, NvRamError};
 
 use super::format::{RECORD_SIZE, TABLE_ADDR};
@@ -11,7 +9,7 @@ use super::format::{RECORD_SIZE, TABLE_ADDR};
 /// Clones share the device.
 #[derive(Clone)]
 pub(super) struct Memory {
-    device: Rc<RefCell<Box<dyn NvRam>>>,
+    device: Shared<Box<dyn NvRam>>,
 }
 
 /// Address of an inode.
@@ -21,7 +19,7 @@ pub(super) const fn inode_addr(ino: u32) -> u32 {
 
 impl Memory {
     pub(super) fn new(device: Box<dyn NvRam>) -> Self {
-        Self { device: Rc::new(RefCell::new(device)) }
+        Self { device: Shared::new(device) }
     }
 
     pub(super) fn size(&self) -> u32 {
