@@ -2,7 +2,10 @@
 //! due.
 //!
 //! 1. Inserts and updates stop before deletes do, and deletes before the log and compaction.
-//! 2. A commit does compaction in return for the rows it appended. Where space is short it does
+//! 2. A space of rows has only so many numbers for blocks. Where they run short, because the oldest
+//!    block stays, that is a lack of space as well. Lives of one commit come to that: each leaves a
+//!    page out, and none does enough compaction to move a block.
+//! 3. A commit does compaction in return for the rows it appended. Where space is short it does
 //!    more.
 
 use flysch_nand::Nand;
@@ -25,6 +28,9 @@ const COMMIT_BLOCKS: usize = PARTS + 2;
 
 /// Blocks that a transaction may take in any case, as long as there are free ones.
 const TRANSACTION_BLOCKS: usize = 4;
+
+/// Numbers of blocks that a space keeps back for a commit after rows that are refused.
+const NUMBERS_KEPT: u32 = 4;
 
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
@@ -74,7 +80,19 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn check_space(&self, claim: Claim) -> Result<(), DbError> {
         let is_free = self.media.free_count() > self.kept_back(claim);
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
-        if is_free && has_spans { Ok(()) } else { Err(DbError::Full) }
+        if is_free && has_spans && self.has_numbers(claim) { Ok(()) } else { Err(DbError::Full) }
+    }
+
+    /// Whether the spaces can name the blocks that a row may need. Those of rings always can: their
+    /// oldest blocks go.
+    fn has_numbers(&self, claim: Claim) -> bool {
+        let least = match claim {
+            Claim::Grow => self.media.numbers().block_count() / 8,
+            Claim::Turn => 0,
+            Claim::Shrink => NUMBERS_KEPT,
+        };
+        debug_assert!(least * 4 < self.media.numbers().block_count(), "blocks are moved before");
+        ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= least)
     }
 
     /// Refuse a row where the transaction has taken so many blocks that the record of its commit
@@ -134,6 +152,16 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
     }
 
+    /// Whether a transaction may begin. The first of a session, and one that follows a refused row,
+    /// get space for a few rows, whatever blocks these come to the end of: of rows, of a flush, of
+    /// the log. Later ones go by the compaction that commits do.
+    fn has_space_ahead(&self) -> bool {
+        let few_rows = 2 + u32::from(list_len(self.media.partition().count));
+        let more = if self.compaction.has_sufficed { 0 } else { few_rows };
+        let is_free = self.media.free_count() > self.kept_back(Claim::Grow) + more;
+        is_free && self.check_space(Claim::Grow).is_ok()
+    }
+
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.
     fn press_snapshots(&mut self) {
         let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 2;
@@ -143,13 +171,13 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
-    /// what moving the rows of two blocks costs.
+    /// what moving the rows of two blocks costs, or the merges that are due.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
         let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
         self.press_snapshots();
-        // Dead rows go first, then the oldest rows of the rings.
-        while steps > 0 && self.check_space(Claim::Grow).is_err() {
+        // Dead rows go first, then entries of old runs, then the oldest rows of the rings.
+        while steps > 0 && !self.has_space_ahead() {
             let some = steps.min(16);
             steps -= some;
             let before = self.compaction_reach();
@@ -157,11 +185,28 @@ impl<N: Nand> Db<'_, '_, N> {
             if self.compaction.gone.is_some() {
                 self.record_what_goes()?;
             }
-            if before == self.compaction_reach() {
+            if before == self.compaction_reach() && !self.merge_some(some)? {
                 break;
             }
         }
+        self.compaction.has_sufficed = true;
         self.yield_rings()
+    }
+
+    /// Do so many slices of the merges that are due, and let the blocks of the old runs go. Returns
+    /// whether any was done.
+    fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
+        let mut has_worked = false;
+        for _ in 0..slices {
+            if !self.tolerate_full(Self::work)? {
+                break;
+            }
+            has_worked = true;
+        }
+        if self.may_let_go() {
+            self.record_what_goes()?;
+        }
+        Ok(has_worked)
     }
 
     /// How far compaction has come: what it wrote and read, and the page of the victim. A step over

@@ -95,6 +95,12 @@ impl<N: Nand> Media<'_, N> {
         self.changes.add(block, used);
     }
 
+    /// Set how much of a block is dead, and have the next records tell it.
+    pub(crate) fn note_share(&mut self, block: u32, dead: u8) {
+        self.table.set_dead(block, dead);
+        self.changes.add_dead(block, self.table.at(block));
+    }
+
     /// Take over a change of the block table from a record.
     pub(crate) fn load_change(&mut self, bytes: [u8; CHANGE_SIZE]) -> Result<(), ()> {
         self.changes.load(bytes, &mut self.table)

@@ -2,14 +2,24 @@
 //!
 //! Each record of a log block holds all of them. So a mount reads the table of the checkpoint and
 //! one record.
+//!
+//! A change tells how much of its block is dead as well. Otherwise a device would never learn that
+//! which wakes for one commit at a time: it writes its checkpoint before the commit. So a block of
+//! which more is dead now is a change, as long as there are few.
 
-use super::table::{Table, Use};
+use super::table::{DEAD_MAX, Table, Use};
 use crate::bytes::array;
 
 /// Greatest number of changes that are kept. When there are as many, the next log block begins.
 pub(crate) const CHANGES_MAX: usize = 32;
 /// Bytes of a change in a record.
 pub(crate) const CHANGE_SIZE: usize = 4;
+/// Greatest number of blocks that are changes because of their dead share alone.
+const DEAD_ONLY_MAX: u8 = 4;
+/// Bits of a block's number in a change. The bits above them hold its dead share in eighths.
+const BLOCK_BITS: u32 = 13;
+const _: () =
+    assert!(DEAD_MAX as u32 / 2 < 1 << (u16::BITS - BLOCK_BITS), "a share has three bits");
 
 /// The changes, in the order in which they were made.
 #[derive(Clone, Debug)]
@@ -18,16 +28,18 @@ pub(crate) struct Changes {
     len: u8,
     /// Number of changes that were made before the next log block's table was begun.
     mark: u8,
+    /// Number of blocks that became changes because of their dead share alone.
+    dead_only: u8,
 }
 
 impl Changes {
     pub(crate) const fn new() -> Self {
-        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0 }
+        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0, dead_only: 0 }
     }
 
     /// Forget all changes, because a checkpoint has the whole table.
     pub(crate) fn clear(&mut self) {
-        (self.len, self.mark) = (0, 0);
+        (self.len, self.mark, self.dead_only) = (0, 0, 0);
     }
 
     /// Note that the next log block's table is begun: its first record holds later changes only.
@@ -41,7 +53,7 @@ impl Changes {
         assert!(self.mark <= self.len, "the mark lies among the changes");
         let (mark, len) = (usize::from(self.mark), usize::from(self.len));
         self.list.copy_within(mark..len, 0);
-        (self.len, self.mark) = (self.len - self.mark, 0);
+        (self.len, self.mark, self.dead_only) = (self.len - self.mark, 0, 0);
     }
 
     /// Number of changes that can still be kept.
@@ -65,15 +77,27 @@ impl Changes {
         self.len += 1;
     }
 
+    /// Keep the dead share of a block as a change, where few are kept for that alone. It is no
+    /// change of what the block is used for.
+    pub(crate) fn add_dead(&mut self, block: u32, used: Use) {
+        let is_kept = self.list[..self.len()].iter().any(|(known, _)| u32::from(*known) == block);
+        if !is_kept && self.dead_only < DEAD_ONLY_MAX && self.room() > CHANGES_MAX / 2 {
+            self.dead_only += 1;
+            self.add(block, used);
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// The change at this place, in the form of a record.
-    pub(crate) fn emit(&self, at: usize) -> [u8; CHANGE_SIZE] {
+    /// The change at this place, in the form of a record. `chance` decides whether a dead share
+    /// that lies between two eighths is told as the greater one, so that it is right on average.
+    pub(crate) fn emit(&self, at: usize, table: &Table<'_>, chance: bool) -> [u8; CHANGE_SIZE] {
         debug_assert!(at < self.len(), "the change is kept");
         let (block, code) = self.list[..usize::from(self.len)][at];
-        let [a, b] = block.to_le_bytes();
+        let eighths = (table.dead(u32::from(block)) + u8::from(chance)).min(DEAD_MAX) / 2;
+        let [a, b] = (block | u16::from(eighths) << BLOCK_BITS).to_le_bytes();
         let [c, d] = code.to_le_bytes();
         [a, b, c, d]
     }
@@ -84,7 +108,8 @@ impl Changes {
         bytes: [u8; CHANGE_SIZE],
         table: &mut Table<'_>,
     ) -> Result<(), ()> {
-        let block = u32::from(u16::from_le_bytes(array(&bytes[..2])));
+        let told = u32::from(u16::from_le_bytes(array(&bytes[..2])));
+        let (block, eighths) = (told & ((1 << BLOCK_BITS) - 1), told >> BLOCK_BITS);
         let code = u16::from_le_bytes(array(&bytes[2..]));
         let used = Use::of_code(code, table.has_rings).ok_or(())?;
         if block >= table.len() || self.room() == 0 {
@@ -92,13 +117,16 @@ impl Changes {
         }
         self.add(block, used);
         table.set(block, used);
+        table.set_dead(block, eighths as u8 * 2);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::ENTRY_SIZE;
     use super::*;
+    use crate::media::Space;
 
     /// The table of the next log block was begun after two changes; one of the blocks changes again
     /// behind that, so its change is not in the table.
@@ -111,8 +139,43 @@ mod tests {
         changes.add(5, Use::Root);
         changes.add(3, Use::Free);
         changes.forget_marked();
-        assert_eq!([changes.emit(0)[0], changes.emit(1)[0]], [5, 3]);
+        let (mut memory, mut blocks) = ([0; 8 * ENTRY_SIZE], [0; 2]);
+        let table = Table::new(&mut memory, false);
+        for (at, block) in blocks.iter_mut().enumerate() {
+            *block = changes.emit(at, &table, false)[0];
+        }
+        assert_eq!(blocks, [5, 3]);
         changes.forget_marked();
         assert_eq!(changes.len(), 2, "nothing is marked any more");
+    }
+
+    /// A share between two eighths is told as one of them by chance, and the most that is told is
+    /// seven eighths.
+    #[test]
+    fn dead_shares_are_told_and_only_of_few_blocks() {
+        let (mut memory, mut other) = ([0; 8 * ENTRY_SIZE], [0; 8 * ENTRY_SIZE]);
+        let mut table = Table::new(&mut memory, false);
+        let used = |block: u32| Use::Data(Space::Hot, block);
+        let mut changes = Changes::new();
+        for (block, dead) in (0..8).zip([0, 1, 4, 5, 14, 15, 15, 15]) {
+            table.set(block, used(block));
+            table.set_dead(block, dead);
+        }
+        for (chance, told) in [(false, [0, 0, 4, 4, 14]), (true, [0, 2, 4, 6, 14])] {
+            changes.clear();
+            (0..5).for_each(|block| changes.add(block, used(block)));
+            let mut loaded = (Changes::new(), Table::new(&mut other, false));
+            for at in 0..changes.len() {
+                let bytes = changes.emit(at, &table, chance);
+                assert_eq!(loaded.0.load(bytes, &mut loaded.1), Ok(()));
+            }
+            assert_eq!([0, 1, 2, 3, 4].map(|block| loaded.1.dead(block)), told);
+            assert_eq!(loaded.1.at(4), used(4), "its use is told as before");
+        }
+        changes.clear();
+        (0..8).for_each(|block| changes.add_dead(block, used(block)));
+        assert_eq!(changes.len(), usize::from(DEAD_ONLY_MAX));
+        changes.add_dead(0, used(0));
+        assert_eq!(changes.len(), usize::from(DEAD_ONLY_MAX), "a block is one change");
     }
 }

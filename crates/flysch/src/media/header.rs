@@ -56,22 +56,17 @@ pub(crate) const OF_SORT: u8 = 0xFF;
 
 /// The newest version of the format. The upper half of a page's kind byte says which version a
 /// reader must know.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 impl Kind {
     /// The version that introduced the present form of this kind of page.
     const fn version(self) -> u8 {
         match self {
+            Self::Record => 5,
             Self::Root => 4,
             Self::Anchor => 3,
             Self::Table => 2,
-            Self::Confirm
-            | Self::Name
-            | Self::Record
-            | Self::Rows
-            | Self::More
-            | Self::Summary
-            | Self::Run => 1,
+            Self::Confirm | Self::Name | Self::Rows | Self::More | Self::Summary | Self::Run => 1,
         }
     }
 }

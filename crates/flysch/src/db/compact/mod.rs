@@ -43,6 +43,8 @@ pub(super) struct Compaction {
     pub(super) moves: u32,
     /// Slices of merging that are due in return for the entries of moved rows.
     pub(super) owed: u32,
+    /// Whether a transaction of this session has begun, and no row was refused since.
+    pub(super) has_sufficed: bool,
     survey: survey::Survey,
 }
 
@@ -115,7 +117,7 @@ impl<N: Nand> Db<'_, '_, N> {
         // grows by chance, with the probability that makes it right on average.
         let chance = (u64::from(pointer) ^ self.media.write).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         if ((chance >> 32) * size as u64) >> 32 < len as u64 * 16 {
-            self.media.table.set_dead(block, dead.saturating_add(1));
+            self.media.note_share(block, dead.saturating_add(1));
         }
     }
 
@@ -164,7 +166,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if let Some(victim) = self.compaction.victim.take()
             && let Some(block) = self.media.table.find(victim.space, victim.number)
         {
-            self.media.table.set_dead(block, 0);
+            self.media.note_share(block, 0);
         }
     }
 

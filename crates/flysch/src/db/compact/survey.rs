@@ -6,7 +6,7 @@
 //!
 //! Pages that were programmed before they were full count as dead in part, and their rows are
 //! packed on full pages. That happens once: a block of full pages is worth it only where rows of it
-//! are dead. Nothing of a survey is on flash, so each session looks through all blocks again.
+//! are dead. A session begins with some block, for what earlier ones found may be on flash or not.
 
 use flysch_nand::Nand;
 
@@ -23,8 +23,8 @@ const CHANGES_BETWEEN: u32 = 64;
 /// The state of surveys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Survey {
-    /// The physical block that is surveyed next.
-    next: u32,
+    /// The physical block that is surveyed next; None before the first.
+    next: Option<u32>,
     /// Blocks surveyed since the last one that was worth moving.
     in_vain: u32,
     /// Rows replaced or deleted since then.
@@ -44,8 +44,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         while self.compaction.survey.in_vain < count {
             self.compaction.survey.changes = 0;
-            let block = self.compaction.survey.next % count;
-            self.compaction.survey.next = block + 1;
+            let survey = &mut self.compaction.survey;
+            let block = survey.next.unwrap_or(self.media.write as u32) % count;
+            survey.next = Some(block + 1);
             self.compaction.survey.in_vain += 1;
             if let Use::Data(space, number) = self.media.table.at(block)
                 && space.is_compacted()
@@ -104,7 +105,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let size = self.media.layout().payload_size() * pages;
         let dead = size.saturating_sub(victim.bytes) * usize::from(DEAD_MAX + 1) / size;
         let is_worth_it = dead >= DEAD_LEAST;
-        self.media.table.set_dead(block, if is_worth_it { (dead as u8).min(DEAD_MAX) } else { 0 });
+        self.media.note_share(block, if is_worth_it { (dead as u8).min(DEAD_MAX) } else { 0 });
         if is_worth_it {
             self.compaction.survey.in_vain = 0;
         }

@@ -188,9 +188,14 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether a space will soon give out the numbers that its oldest block has.
     fn is_turning(&self, space: Space) -> bool {
+        self.numbers_left(space) < self.media.numbers().block_count() / 4
+    }
+
+    /// How many whole blocks a space can name before it comes to the number of its oldest block.
+    pub(in crate::db) fn numbers_left(&self, space: Space) -> u32 {
         let numbers = self.media.numbers();
         let used = numbers.distance(self.records.stream(space).first, self.media.head(space));
-        used > numbers.page_count() / 4 * 3
+        (numbers.page_count() - used) / numbers.pages_per_block
     }
 
     /// Whether rows of a block may be moved: it lies before the flush mark, and the next record

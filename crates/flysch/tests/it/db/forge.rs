@@ -19,12 +19,19 @@ const LOG_CODE: u16 = 0xFFFC;
 pub(super) mod kind {
     pub(in super::super) const ROOT: u8 = 0x40;
     pub(in super::super) const NAME: u8 = 0x12;
-    pub(in super::super) const RECORD: u8 = 0x13;
+    pub(in super::super) const RECORD: u8 = 0x53;
     pub(in super::super) const ROWS: u8 = 0x14;
     pub(in super::super) const MORE: u8 = 0x15;
     pub(in super::super) const SUMMARY: u8 = 0x16;
     pub(in super::super) const RUN: u8 = 0x17;
+    const TABLE: u8 = 0x28;
     pub(in super::super) const ANCHOR: u8 = 0x39;
+
+    /// The first byte of pages of a kind, which has its version; that of version 1 for others.
+    pub(in super::super) fn of(number: u8) -> u8 {
+        let others = [ROOT, RECORD, TABLE, ANCHOR];
+        others.into_iter().find(|kind| kind & 15 == number & 15).unwrap_or(0x10 | number & 15)
+    }
 }
 
 /// CRC-32 of IEEE 802.3, continued from `crc`.

@@ -209,3 +209,66 @@ fn a_scan_says_that_rows_were_moved() {
     assert_eq!(scan.next(&mut db, &mut out).map(|row| row.is_some()), Err(DbError::Stale));
     assert!(count(&mut db) < notes);
 }
+
+/// Notes by number that a transaction inserts at a time, some blocks full.
+const MANY: core::ops::Range<i64> = 1000..1100;
+
+/// Transactions that fill blocks and are rolled back. Nothing of them stays, yet the head of new
+/// rows goes on by their blocks, and came round to the oldest one.
+#[test]
+fn what_is_rolled_back_takes_no_numbers_for_good() {
+    let (mut image, mut ram) = (Image::of(512, 8, 40), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut taken = 0;
+    for _ in 0..20 {
+        taken += fill_some(&mut db, taken, 1);
+        for _ in 0..3 {
+            let mut tx = db.begin().unwrap();
+            for id in MANY {
+                tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 150])]).unwrap();
+            }
+            tx.roll_back().unwrap();
+        }
+    }
+    drop(db);
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    assert_eq!(count(&mut db), taken);
+}
+
+/// The same within one transaction, by a savepoint. Nothing can be moved in it, so rows are refused
+/// at some time, as a record can name only so many blocks. Then it can still be committed.
+#[test]
+fn a_transaction_is_refused_rows_before_numbers_run_out() {
+    let (mut image, mut ram) = (Image::of(512, 8, 40), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let taken = fill_some(&mut db, 0, 30);
+    let mut tx = db.begin().unwrap();
+    tx.insert(1, &[Value::Integer(500), Value::Blob(&[7; 150])]).unwrap();
+    let mut refused = None;
+    let savepoint = tx.savepoint().unwrap();
+    for round in 0..100 {
+        let mut inserted =
+            MANY.map(|id| tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 150])]));
+        refused = inserted.find_map(Result::err).map(|error| (round, error));
+        tx.roll_back_to(savepoint).unwrap();
+        if refused.is_some() {
+            break;
+        }
+    }
+    tx.commit(Durability::Durable).unwrap();
+    drop(db);
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    assert_eq!(count(&mut db), taken + 1);
+    let is_by_name = |error| matches!(error, DbError::Full | DbError::TransactionTooLong);
+    assert!(refused.is_some_and(|(round, error)| round > 0 && is_by_name(error)), "{refused:?}");
+}
+
+/// Insert so many notes, each by a commit of its own.
+fn fill_some(db: &mut Db<'_, 'static, &mut Image>, from: i64, count: i64) -> i64 {
+    for id in from..from + count {
+        let mut tx = db.begin().unwrap();
+        tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 150])]).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+    }
+    count
+}

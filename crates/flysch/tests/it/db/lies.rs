@@ -16,7 +16,7 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn new(image: Image, earlier: Vec<Image>) -> Self {
-        let newest = core::array::from_fn(|kind| Forge::newest(&image, 0x10 | kind as u8));
+        let newest = core::array::from_fn(|kind| Forge::newest(&image, kind::of(kind as u8)));
         Self { forge: Forge::of(&image), image, earlier, newest }
     }
 
@@ -170,7 +170,7 @@ fn lie_in_header(prng: &mut Prng, image: &mut Image, history: &History) {
     if at == 0 {
         // Another kind; a version now and then.
         let kind = prng.below(16) as u8;
-        bytes[0] = if prng.below(8) == 0 { prng.next() as u8 } else { 0x10 | kind };
+        bytes[0] = if prng.below(8) == 0 { prng.next() as u8 } else { kind::of(kind) };
     } else {
         poke(prng, &mut bytes, at, size);
     }

@@ -17,6 +17,7 @@ mod image;
 mod joins;
 mod ledger;
 mod lies;
+mod lives;
 mod memory;
 mod moments;
 mod nvram;

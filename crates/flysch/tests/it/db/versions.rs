@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use flysch::db::{Db, Direction, Durability};
 use flysch::media::VERSION;
+use flysch::row::Value;
 
 use super::image::Image;
-use super::world::{OPTIONS, SCHEMA, ask_indexes, expected, insert, rows};
+use super::world::{OPTIONS, Row, SCHEMA, ask_indexes, expected, insert, row, rows};
 
 const ROWS: i64 = 80;
 const BLOCK: usize = 8 * 512;
 const RAM: usize = 9_000;
 /// Blocks of the image of each version.
-const BLOCKS: [u32; 4] = [40, 40, 64, 64];
+const BLOCKS: [u32; 5] = [40, 40, 64, 64, 64];
 /// Lives that end by a cut before the image is left: root blocks have moved then.
 const LIVES: i64 = 75;
 
@@ -36,6 +37,11 @@ fn write_newest() {
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         insert(&mut db, &[number], 700, Durability::Durable).unwrap();
     }
+    for number in 0..LIVES {
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        write_again(&mut db, number);
+    }
     let mut ram = vec![0; RAM];
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     let rest: Vec<i64> = (LIVES..ROWS).collect();
@@ -44,6 +50,16 @@ fn write_newest() {
     let end = image.written().last().map_or(0, |page| page + 1).next_multiple_of(8);
     let bytes: Vec<u8> = (0..end).flat_map(|page| image.bytes(page)).collect();
     std::fs::write(path(VERSION), bytes).unwrap();
+}
+
+/// Replace a row by one that is alike, so that much of the device is dead.
+fn write_again(db: &mut Db<'_, '_, &mut Image>, number: i64) {
+    let row = row(number, 700);
+    let table = u8::from(matches!(row, Row::Note(..)));
+    let mut tx = db.begin().unwrap();
+    assert!(tx.delete(table, &[Value::Integer(number)]).unwrap());
+    row.insert(&mut tx).unwrap();
+    tx.commit(Durability::Durable).unwrap();
 }
 
 #[test]
