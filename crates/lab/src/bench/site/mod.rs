@@ -109,8 +109,8 @@ pub trait Site {
     /// Fails if the recorder of a real kernel fails.
     fn count(&self, kind: EventKind) -> Result<u64, RunError>;
 
-    /// Take a part of the trace before its end, if it is long by now: events whose tables are known.
-    /// The others come with a later part. None if the trace is short, or can only be taken whole.
+    /// Take a part of the trace before its end, if it is long: events whose tables are known. The
+    /// others come with a later part. None if the trace is short, or can only be taken whole.
     fn take_part(&self) -> Option<Trace> {
         None
     }
