@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flysch_nand::Geometry;
+use strum::VariantArray;
 
 use super::blame::Blame;
 use super::cargo::{Cargo, Ledger, Origin};
@@ -30,6 +31,9 @@ struct Recording {
     tasks: Vec<String>,
     events: Vec<Event>,
     ledger: Option<Ledger>,
+    /// How many events of each kind were taken in parts since the last reset.
+    taken: [u64; EventKind::VARIANTS.len()],
+    is_paused: bool,
 }
 
 /// An open scope. It is closed on drop.
@@ -77,6 +81,8 @@ impl Recorder {
             tasks: vec![task.to_owned()],
             events: Vec::new(),
             ledger: None,
+            taken: [0; EventKind::VARIANTS.len()],
+            is_paused: false,
         };
         Self { clock, recording: Rc::new(RefCell::new(recording)) }
     }
@@ -163,6 +169,11 @@ impl Recorder {
         ledger.as_mut().map(|ledger| std::mem::take(&mut ledger.cargo)).unwrap_or_default()
     }
 
+    /// While paused, events are not kept. Bytes are followed all the same.
+    pub fn pause(&self, is_paused: bool) {
+        self.recording.borrow_mut().is_paused = is_paused;
+    }
+
     /// Record an operation that began at `began_ns` and ends at this moment.
     ///
     /// # Panics
@@ -170,6 +181,15 @@ impl Recorder {
     pub fn record(&self, kind: EventKind, addr: u32, bytes: u32, began_ns: u64) {
         let duration = self.clock.now_ns() - began_ns;
         let mut recording = self.recording.borrow_mut();
+        let recording = &mut *recording;
+        if recording.is_paused {
+            if let Some(ledger) = &mut recording.ledger {
+                let len = recording.events.len();
+                ledger.record(kind, addr);
+                ledger.cargo.truncate(len);
+            }
+            return;
+        }
         let event = Event {
             time_ns: began_ns,
             duration_ns: u32::try_from(duration).expect("an operation takes under 4 s"),
@@ -208,6 +228,7 @@ impl Recorder {
     /// Discard the events from number `len` on, such as those of preparations.
     pub fn cut(&self, len: usize) {
         let mut recording = self.recording.borrow_mut();
+        recording.taken = Default::default();
         recording.events.truncate(len);
         if let Some(ledger) = &mut recording.ledger {
             ledger.cargo.truncate(len);
@@ -216,7 +237,37 @@ impl Recorder {
 
     /// Number of events of a kind since the last reset. The recording goes on.
     pub fn count(&self, kind: EventKind) -> u64 {
-        self.recording.borrow().events.iter().filter(|event| event.kind == kind).count() as u64
+        let recording = self.recording.borrow();
+        let here = recording.events.iter().filter(|event| event.kind == kind).count();
+        recording.taken[kind as usize] + here as u64
+    }
+
+    /// Take those events since the last reset of whose cargo `is_wanted` is true, in their order.
+    /// The others stay. The recording goes on, and its counts include what was taken.
+    pub fn take_part(
+        &self,
+        geometry: Geometry,
+        is_wanted: impl Fn(&[(Origin, u32)]) -> bool,
+    ) -> (Trace, Cargo) {
+        let cargo = self.take_cargo();
+        let mut part = (self.take(geometry), Cargo::default());
+        let mut recording = self.recording.borrow_mut();
+        let mut wanted = Vec::with_capacity(part.0.events.len());
+        for (place, event) in part.0.events.drain(..).enumerate() {
+            let shares = cargo.of(place);
+            if is_wanted(shares) {
+                recording.taken[event.kind as usize] += 1;
+                wanted.push(event);
+                part.1.push(shares.iter().copied());
+            } else {
+                recording.events.push(event);
+                if let Some(ledger) = &mut recording.ledger {
+                    ledger.cargo.push(shares.iter().copied());
+                }
+            }
+        }
+        part.0.events = wanted;
+        part
     }
 
     /// Take the events since the last reset, with the names that they refer to.

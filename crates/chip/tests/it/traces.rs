@@ -1,8 +1,8 @@
 //! Traces: one event for each operation, with its cause and its task, and no event without power.
 
 use flysch_chip::{
-    CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Nor, NorFigures, Pram,
-    PramFigures, Recorder, TaskId, Tracer, Traffic,
+    CauseId, Clock, Ending, EventKind, FaultInjector, FaultPlan, Nor, NorFigures, Origin, Pram,
+    PramFigures, Recorder, TaskId, Trace, Tracer, Traffic,
 };
 use flysch_nand::{BlockAddr, Nand, NvRam, PageAddr};
 
@@ -75,6 +75,32 @@ fn events_follow_one_another_without_a_gap() {
     }
     assert_eq!(now_ns, recorder.clock().now_ns());
     assert_eq!(recorder.count(EventKind::Program), 0, "taken");
+}
+
+#[test]
+fn a_trace_is_taken_in_parts_and_pauses() {
+    let (recorder, mut device) = traced();
+    recorder.follow_bytes(device.geometry());
+    let (whole, size) = ((0, 2048), 2048);
+    recorder.pause(true);
+    device.erase(BlockAddr(0)).unwrap();
+    recorder.pause(false);
+    for (page, origin) in [(8, 1), (9, 2), (10, 1)] {
+        recorder.own("fs", 7, whole, Origin(origin));
+        recorder.store("fs", 7, whole, whole);
+        let _shipment = recorder.ship(0);
+        device.program(PageAddr(page), 0, &pattern(PageAddr(page), PAGE_SIZE), &[]).unwrap();
+    }
+    let is_first = |shares: &[(Origin, u32)]| shares.iter().all(|(origin, _)| *origin == Origin(1));
+    let (part, cargo) = recorder.take_part(device.geometry(), is_first);
+    let pages = |trace: &Trace| trace.events.iter().map(|event| event.addr).collect::<Vec<_>>();
+    assert_eq!(pages(&part), [8, 10]);
+    assert_eq!(cargo.of(1), [(Origin(1), size)]);
+    assert_eq!((recorder.len(), recorder.count(EventKind::Program)), (1, 3));
+    assert_eq!(recorder.take_cargo().of(0), [(Origin(2), size)]);
+    assert_eq!(pages(&recorder.take(device.geometry())), [9]);
+    recorder.reset();
+    assert_eq!(recorder.count(EventKind::Program), 0);
 }
 
 #[test]

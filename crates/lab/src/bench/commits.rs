@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 
 use flysch_chip::{Blame, Cargo, EventKind, Origin, TaskId, Trace};
 
+use super::earlier::Earlier;
+
 /// The label of the scope in which a transaction ends.
 const END: &str = "end";
 
 /// Count the requests of each label and store the counts in the trace. A request that is a
 /// transaction of its own already includes the cost of its commit.
-pub(super) fn count_requests(trace: &mut Trace) {
+pub(super) fn count_requests(trace: &mut Trace, earlier: &Earlier) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (cause, marks) in &earlier.marks {
+        *counts.entry(trace.causes.label(trace.causes.outermost(*cause))).or_default() += marks;
+    }
     for event in trace.events.iter().filter(|event| event.kind == EventKind::Mark) {
         *counts.entry(trace.causes.label(trace.causes.outermost(event.cause))).or_default() += 1;
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{EventKind, Trace};
+use flysch_chip::{CauseId, EventKind, Trace};
 
+use super::earlier::Earlier;
 use super::run::{KindCost, Latency, Run, Wear};
 use super::scenario::Scenario;
 use super::site::Blocks;
@@ -47,7 +48,7 @@ impl Measured {
     }
 }
 
-/// Compute the figures of a run.
+/// Compute the figures of a run from its whole trace.
 pub fn measure(
     scenario: &Scenario,
     blocks: Blocks,
@@ -55,13 +56,28 @@ pub fn measure(
     measured: Measured,
     page_reads_at_open: u64,
 ) -> Run {
+    measure_rest(scenario, blocks, (Earlier::default(), trace), measured, page_reads_at_open)
+}
+
+/// Compute the figures of a run from what its earlier events came to, and the rest of its trace.
+pub(super) fn measure_rest(
+    scenario: &Scenario,
+    blocks: Blocks,
+    (earlier, trace): (Earlier, Trace),
+    measured: Measured,
+    page_reads_at_open: u64,
+) -> Run {
     let Measured { timing, bytes, figures, kinds } = measured;
+    let by_cause = by_cause(&earlier, &trace);
     let mut total = Operations::default();
-    trace.events.iter().for_each(|event| total.add(event));
+    for operations in by_cause.values() {
+        total += *operations;
+    }
     let (by_statement, by_table) = if trace.blame.is_empty() {
         (Vec::new(), Vec::new())
     } else {
-        (trace::by_statement(&trace), trace::by_table(&trace))
+        let by_statement = trace::by_statement_after(&earlier.by_runner, &trace);
+        (by_statement, trace::by_table_after(earlier.tables, &trace))
     };
     let active_ns = timing.time_ns - timing.idle_ns;
     let energy = scenario.build.platform.power.drawn(scenario.activity(), active_ns, &total);
@@ -75,7 +91,7 @@ pub fn measure(
         end_ns: timing.end_ns,
         latency_ns: Latency::of(&timing.request_ns),
         operations: total,
-        buffer_hits: trace.count(EventKind::BufferHit),
+        buffer_hits: earlier.buffer_hits + trace.count(EventKind::BufferHit),
         page_reads_at_open,
         bytes,
         throughput_kb_s: throughput_kb_s(bytes, timing.time_ns),
@@ -85,13 +101,13 @@ pub fn measure(
         lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
         erase_budget: u64::from(scenario.build.partition_blocks)
             * u64::from(scenario.build.part.endurance),
-        by_cause: by_cause(&trace),
+        by_kind: by_kind(&trace, &by_cause, &kinds, &timing.request_ns),
+        by_cause: named(&trace, by_cause),
         figures,
         by_statement,
         by_table,
-        by_kind: by_kind(&trace, &kinds, &timing.request_ns),
         request_ns: timing.request_ns,
-        by_block: by_block(&trace, scenario.build.partition_blocks),
+        by_block: by_block(&earlier.by_block, &trace, scenario.build.partition_blocks),
         erase_counts: blocks.erase_counts,
         trace,
     }
@@ -132,14 +148,21 @@ fn wear(Blocks { erase_counts, bad_count }: &Blocks) -> Wear {
     }
 }
 
-fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
+fn by_cause(earlier: &Earlier, trace: &Trace) -> BTreeMap<CauseId, Operations> {
     let mut own: BTreeMap<_, Operations> = BTreeMap::new();
+    for ((_, cause), operations) in &earlier.by_runner {
+        *own.entry(*cause).or_default() += *operations;
+    }
     for event in &trace.events {
         if event.kind.is_operation() {
             own.entry(event.cause).or_default().add(event);
         }
     }
-    own.into_iter().map(|(cause, operations)| (trace.causes.path(cause), operations)).collect()
+    own
+}
+
+fn named(trace: &Trace, by_cause: BTreeMap<CauseId, Operations>) -> BTreeMap<String, Operations> {
+    by_cause.into_iter().map(|(cause, sum)| (trace.causes.path(cause), sum)).collect()
 }
 
 /// Times and operations of each kind of request. An operation belongs to the kind whose label is
@@ -147,6 +170,7 @@ fn by_cause(trace: &Trace) -> BTreeMap<String, Operations> {
 #[expect(clippy::cast_precision_loss, reason = "a mean of response times")]
 fn by_kind(
     trace: &Trace,
+    by_cause: &BTreeMap<CauseId, Operations>,
     kinds: &[&'static str],
     request_ns: &[u64],
 ) -> BTreeMap<&'static str, KindCost> {
@@ -161,17 +185,19 @@ fn by_kind(
         operations: Operations::default(),
     };
     let mut costs: BTreeMap<_, _> = times.iter().map(|(kind, ns)| (*kind, cost(ns))).collect();
-    for event in trace.events.iter().filter(|event| event.kind.is_operation()) {
-        let outermost = trace.causes.label(trace.causes.outermost(event.cause));
+    for (cause, operations) in by_cause {
+        let outermost = trace.causes.label(trace.causes.outermost(*cause));
         if let Some(cost) = costs.get_mut(outermost) {
-            cost.operations.add(event);
+            cost.operations += *operations;
         }
     }
     costs
 }
 
 /// Operations of each block of the partition. The partition begins at block 0 of the chip.
-fn by_block(trace: &Trace, block_count: u32) -> Vec<Operations> {
+fn by_block(earlier: &[Operations], trace: &Trace, block_count: u32) -> Vec<Operations> {
     let partition = trace::by_block(trace).into_iter().take(block_count as usize);
-    partition.map(|tally| tally.operations).collect()
+    let mut sums: Vec<Operations> = partition.map(|tally| tally.operations).collect();
+    sums.iter_mut().zip(earlier).for_each(|(sum, earlier)| *sum += *earlier);
+    sums
 }

@@ -7,10 +7,11 @@ use flysch_linux::cpu::Unit;
 use flysch_sqlite::{Database, Work};
 
 use super::commits::{count_requests, give_to_requests};
+use super::earlier::Earlier;
 #[cfg(feature = "redb")]
 use super::error::redb_error;
 use super::error::{RunError, sqlite_error};
-use super::measure::{Measured, Timing, measure};
+use super::measure::{Measured, Timing, measure_rest};
 use super::run::Run;
 use super::scenario::{Scenario, Timers};
 use super::site::{Site, SiteMark};
@@ -30,6 +31,8 @@ pub struct Session<'a> {
     /// Where the scenario runs.
     pub site: Box<dyn Site>,
     pub(crate) followed: Followed,
+    /// What the events of the measured interval came to that were let go already.
+    earlier: RefCell<Earlier>,
     /// What is kept for the scenarios that follow. None before the first, or if none follows.
     beginning: RefCell<Option<Beginning>>,
 }
@@ -124,7 +127,8 @@ pub struct Interval<'a> {
 impl<'a> Session<'a> {
     /// A session in which nothing has been prepared yet.
     pub(crate) fn new(scenario: &'a Scenario, site: Box<dyn Site>) -> Self {
-        Self { scenario, site, followed: Followed::No, beginning: RefCell::new(None) }
+        let (earlier, beginning) = (RefCell::default(), RefCell::new(None));
+        Self { scenario, site, followed: Followed::No, earlier, beginning }
     }
 
     /// Run all steps of a workload. If an earlier scenario on this machine began alike, the machine
@@ -157,9 +161,24 @@ impl<'a> Session<'a> {
 
     /// Prepare the files, and drop all caches.
     fn begin<S: Steps>(&self, steps: &mut S) -> Result<(), RunError> {
-        self.prepare(steps)?;
-        let _scope = self.site.enter("settle");
-        self.site.settle()
+        // Nobody asks for what it cost.
+        self.site.recorder().pause(true);
+        let begun = self.prepare(steps).and_then(|()| {
+            let _scope = self.site.enter("settle");
+            self.site.settle()
+        });
+        self.site.recorder().pause(false);
+        begun
+    }
+
+    /// Count the events so far and let them go, if they are many and the trace is not kept.
+    fn let_go(&self) {
+        if self.scenario.keeps_trace {
+            return;
+        }
+        if let Some(part) = self.site.take_part() {
+            self.earlier.borrow_mut().add(&part);
+        }
     }
 
     /// Prepare what the requests work on.
@@ -183,6 +202,7 @@ impl<'a> Session<'a> {
         let begin_ns = self.now_ns();
         let measured = steps.measure(self, &mut opened)?;
         let mut trace = self.site.take()?;
+        let earlier = self.earlier.take();
         // Times of a trace count from the beginning of the measured interval.
         for event in &mut trace.events {
             event.time_ns = event.time_ns.saturating_sub(begin_ns);
@@ -193,9 +213,10 @@ impl<'a> Session<'a> {
                 let times = kind.statements(self.scenario.requests);
                 give_to_requests(&mut trace, kind.name(), times.into());
             }
-            _ => count_requests(&mut trace),
+            _ => count_requests(&mut trace, &earlier),
         }
-        let mut run = measure(self.scenario, self.site.blocks(), trace, measured, reads_at_open);
+        let (blocks, parts) = (self.site.blocks(), (earlier, trace));
+        let mut run = measure_rest(self.scenario, blocks, parts, measured, reads_at_open);
         steps.check(self, &mut opened)?;
         if !self.scenario.keeps_trace {
             run.forget_trace();
@@ -284,6 +305,7 @@ impl<'a> Session<'a> {
 impl<'a> Interval<'a> {
     /// Start the clock of the measured interval.
     pub fn begin(session: &'a Session<'a>) -> Self {
+        session.earlier.take();
         Self {
             session,
             start_ns: session.now_ns(),
@@ -354,6 +376,7 @@ impl<'a> Interval<'a> {
         self.session.site.recorder().mark(number);
         let done = call()?;
         self.request_ns.push(self.session.now_ns() - sent_ns);
+        self.session.let_go();
         Ok(done)
     }
 

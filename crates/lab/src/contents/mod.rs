@@ -158,10 +158,21 @@ impl Contents {
     /// bytes.
     pub fn blame(&mut self, cargo: &Cargo, events: usize) -> Blame {
         self.settle_all();
+        self.blame_so_far(cargo, events)
+    }
+
+    /// The same, while pages may wait for the end of their transaction. Such pages count for no
+    /// table.
+    pub fn blame_so_far(&self, cargo: &Cargo, events: usize) -> Blame {
         let mut of_tables = Cargo::default();
         for place in 0..events {
+            let shares = cargo.of(place);
+            if let [(origin, bytes)] = shares {
+                of_tables.push(self.label_of(*origin).map(|label| (Origin(label), *bytes)));
+                continue;
+            }
             let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
-            for (origin, bytes) in cargo.of(place) {
+            for (origin, bytes) in shares {
                 if let Some(label) = self.label_of(*origin) {
                     *sums.entry(label).or_default() += bytes;
                 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch_chip::{Cargo, CauseId, Event, TableName, TaskId, Trace};
+use flysch_chip::{Blame, Cargo, CauseId, Event, TableName, TaskId, Trace};
 use serde::Serialize;
 
 use super::operations::Operations;
@@ -52,15 +52,34 @@ const COLUMNS: usize = Operations::COLUMNS;
 
 type Sums = [u128; COLUMNS];
 
+/// What events cost each table, by its number, before rounding. The last is what belongs to none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableSums(Vec<Sums>);
+
+impl TableSums {
+    /// Add the events of a trace. It has at least the tables of those that were added before, with
+    /// the same numbers.
+    pub(crate) fn add(&mut self, trace: &Trace) {
+        let Blame { tables, of_tables, .. } = &trace.blame;
+        let nobody = self.0.pop().unwrap_or_default();
+        self.0.resize(tables.len(), [0; COLUMNS]);
+        self.0.push(nobody);
+        for (place, event) in trace.events.iter().enumerate() {
+            share(event, of_tables.of(place), tables.len(), &mut self.0);
+        }
+    }
+}
+
 /// The costs of each table and index, the most programs first.
 pub fn by_table(trace: &Trace) -> Vec<TableRow> {
+    by_table_after(TableSums::default(), trace)
+}
+
+/// The costs of each table and index in a trace and in the parts that were taken before.
+pub(crate) fn by_table_after(mut sums: TableSums, trace: &Trace) -> Vec<TableRow> {
     let blame = &trace.blame;
-    let mut sums: Vec<Sums> = vec![[0; COLUMNS]; blame.tables.len() + 1];
-    let nobody = blame.tables.len();
-    for (place, event) in trace.events.iter().enumerate() {
-        share(event, blame.of_tables.of(place), nobody, &mut sums);
-    }
-    let rounded = rounded(&sums);
+    sums.add(trace);
+    let rounded = rounded(&sums.0);
     let mut rows: BTreeMap<(&str, &str, &str), TableRow> = BTreeMap::new();
     let own = TableName { kind: FILE_SYSTEM.to_owned(), ..TableName::default() };
     for (name, counts) in blame.tables.iter().chain([&own]).zip(rounded) {
@@ -92,6 +111,15 @@ pub fn by_table(trace: &Trace) -> Vec<TableRow> {
 /// The costs of each statement, the most programs first. Other tasks, such as garbage collectors,
 /// have rows of their own.
 pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
+    by_statement_after(&BTreeMap::new(), trace)
+}
+
+/// The costs of each statement in a trace and in parts that were taken before, of which each
+/// operation is for the statement that ran.
+pub(crate) fn by_statement_after(
+    earlier: &BTreeMap<(TaskId, CauseId), Operations>,
+    trace: &Trace,
+) -> Vec<StatementRow> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut own: Vec<Operations> = Vec::new();
     let mut place_of = |name: String, own: &mut Vec<Operations>| {
@@ -103,9 +131,17 @@ pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
     let known = trace.blame.statements.iter().cloned();
     let known: Vec<usize> = known.map(|name| place_of(name, &mut own)).collect();
     let mut runners: BTreeMap<(TaskId, CauseId), usize> = BTreeMap::new();
+    let mut before: Vec<(usize, Operations)> = Vec::new();
+    for (&(task, cause), operations) in earlier {
+        let place = place_of(runner_of(trace, task, cause), &mut own);
+        runners.insert((task, cause), place);
+        own[place] += *operations;
+        before.push((place, *operations));
+    }
     let runs = trace.events.iter().map(|event| {
-        let runner = runners.entry((event.task, event.cause));
-        let place = *runner.or_insert_with(|| place_of(runner_of(trace, event), &mut own));
+        let (task, cause) = (event.task, event.cause);
+        let runner = runners.entry((task, cause));
+        let place = *runner.or_insert_with(|| place_of(runner_of(trace, task, cause), &mut own));
         if event.kind.is_operation() {
             own[place].add(event);
         }
@@ -113,12 +149,15 @@ pub fn by_statement(trace: &Trace) -> Vec<StatementRow> {
     });
     let runs: Vec<usize> = runs.collect();
     let mut sums: Vec<Sums> = vec![[0; COLUMNS]; own.len()];
+    for (place, operations) in before {
+        divide(operations, &[], place, &mut sums);
+    }
     for (number, (event, runner)) in trace.events.iter().zip(runs).enumerate() {
         let shares = trace.blame.of_statements.of(number).iter();
         let shares: Vec<_> = shares
             .filter_map(|(statement, weight)| Some((*known.get(statement.0 as usize)?, *weight)))
             .collect();
-        divide(event, &shares, runner, &mut sums);
+        divide(operations_of(event), &shares, runner, &mut sums);
     }
     let with_commit = rounded(&sums);
     let mut rows: Vec<StatementRow> = places
@@ -146,12 +185,12 @@ fn weight(operations: &Operations) -> (u64, u64, u64) {
     )
 }
 
-/// The statement that ran when an event happened, or the task if it was not the program's.
-fn runner_of(trace: &Trace, event: &Event) -> String {
-    if event.task == TaskId(0) {
-        return trace.causes.label(trace.causes.outermost(event.cause)).to_owned();
+/// The statement that ran when events of a task happened, or the task if it was not the program's.
+fn runner_of(trace: &Trace, task: TaskId, cause: CauseId) -> String {
+    if task == TaskId(0) {
+        return trace.causes.label(trace.causes.outermost(cause)).to_owned();
     }
-    let task = trace.tasks.get(usize::from(event.task.0)).map_or("", String::as_str);
+    let task = trace.tasks.get(usize::from(task.0)).map_or("", String::as_str);
     format!("(background: {task})")
 }
 
@@ -162,19 +201,23 @@ fn executions(trace: &Trace, statement: &str) -> u64 {
 
 /// Divide an event among rows by its cargo. Without cargo, all of it goes to the row `nobody`.
 fn share(event: &Event, cargo: &[(flysch_chip::Origin, u32)], nobody: usize, sums: &mut [Sums]) {
-    let shares: Vec<(usize, u32)> =
-        cargo.iter().map(|(table, bytes)| (table.0 as usize, *bytes)).collect();
-    divide(event, &shares, nobody, sums);
-}
-
-/// Divide an event among rows by their weights. The last row gets what integer division leaves
-/// over. Without shares, all of it goes to the row `otherwise`.
-fn divide(event: &Event, shares: &[(usize, u32)], otherwise: usize, sums: &mut [Sums]) {
     if !event.kind.is_operation() {
         return;
     }
+    let shares: Vec<(usize, u32)> =
+        cargo.iter().map(|(table, bytes)| (table.0 as usize, *bytes)).collect();
+    divide(operations_of(event), &shares, nobody, sums);
+}
+
+fn operations_of(event: &Event) -> Operations {
     let mut operations = Operations::default();
     operations.add(event);
+    operations
+}
+
+/// Divide operations among rows by their weights. The last row gets what integer division leaves
+/// over. Without shares, all of it goes to the row `otherwise`.
+fn divide(operations: Operations, shares: &[(usize, u32)], otherwise: usize, sums: &mut [Sums]) {
     let all: u128 = shares.iter().map(|(_, weight)| u128::from(*weight)).sum();
     let alone = [(otherwise, 1)];
     let (shares, all) = if all == 0 { (&alone[..], 1) } else { (shares, all) };

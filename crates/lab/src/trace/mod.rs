@@ -42,6 +42,7 @@ mod varint;
 pub use flysch_nand::Geometry;
 
 pub use blame::{StatementRow, TableRow, by_statement, by_table};
+pub(crate) use blame::{TableSums, by_statement_after, by_table_after};
 pub use blocks::{BlockRow, block_rows, by_block};
 pub use causes::{CauseNode, Causes, causes, other_events};
 pub use error::{Fault, Place, TraceError};

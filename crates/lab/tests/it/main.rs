@@ -11,6 +11,7 @@ mod full;
 mod indexes;
 mod kernel;
 mod mounted;
+mod parts;
 mod power;
 #[cfg(feature = "redb")]
 mod redb;

@@ -111,9 +111,10 @@ pub enum Unit {
     UnlzoMatch,
     /// One run of literals that it copies for LZO.
     UnlzoLiterals,
-    /// One byte that it copies alone: of a match that repeats the bytes right before it, or of the
-    /// literals at the end.
+    /// One byte that it copies alone, of a match that repeats the bytes right before it.
     UnlzoSingle,
+    /// One byte that it copies alone, of the literals at the end.
+    UnlzoTail,
     /// One stretch of data that zstd decompresses.
     Unzstd,
     /// One table of codes that is read for it.

@@ -3,8 +3,9 @@
 //!
 //! The thread sleeps between its passes, but every write signals it, and a signal ends the sleep.
 //! While the foreground works, the thread therefore runs as often as the fair scheduler lets it,
-//! and the scheduler decides that at its ticks. Three rules follow from the kernel's code, and
-//! traces of Linux 6.1 show them:
+//! and the scheduler decides that at its ticks. A thread that is woken gets the CPU at the next
+//! tick, if the foreground has had it for a slice by then (`check_preempt_tick`). Three rules follow
+//! from the kernel's code, and traces of Linux 6.1 show them:
 //!
 //! 1. A pass that moves a node holds the allocation lock. The foreground soon needs this lock and
 //!    sleeps on it, so the pass runs to its end despite its low priority. When the foreground
@@ -91,9 +92,10 @@ impl Tasks {
             self.is_signalled = true;
             return;
         }
-        // A woken thread does not preempt a writer of higher priority: the writer's slice ends
-        // first.
-        let due = slice_end_ns(now_ns);
+        // A woken thread does not preempt a writer of higher priority, but the writer's slice began
+        // when it got the CPU, and not now. If that is longer ago than a slice, the next tick ends
+        // it; otherwise `owed_until_ns` does.
+        let due = now_ns.next_multiple_of(TICK_NS);
         self.collector_ns = Some(self.collector_ns.map_or(due, |earlier| earlier.min(due)));
     }
 
@@ -280,6 +282,6 @@ mod tests {
         assert_eq!((tasks.collector_ns, tasks.is_signalled), (None, true));
         tasks.is_in_pass = false;
         tasks.signal(5 * MS);
-        assert_eq!(tasks.collector_ns, Some(12 * MS), "the tick that ends the writer's slice");
+        assert_eq!(tasks.collector_ns, Some(8 * MS), "the next tick");
     }
 }

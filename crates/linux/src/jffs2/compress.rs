@@ -155,6 +155,7 @@ pub(super) fn unpack(
             cpu.charge(Unit::UnlzoMatch, parts.matches);
             cpu.charge(Unit::UnlzoLiterals, parts.literal_runs);
             cpu.charge(Unit::UnlzoSingle, parts.single_bytes);
+            cpu.charge(Unit::UnlzoTail, parts.tail_bytes);
             data
         }
         Codec::Rtime => rtime_decompress(stored, data_len)?,

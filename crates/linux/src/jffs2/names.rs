@@ -12,6 +12,8 @@ pub(super) struct ScannedNames {
     newest: BTreeMap<(u32, Vec<u8>), Name>,
     /// Dirents on damaged pages. They are accepted if the inodes that they name turn up.
     doubtful: Vec<(NodeId, Dirent)>,
+    /// Pages that ECC could not correct. Some of their nodes may not have been recognised.
+    pub(super) damaged_pages: u32,
 }
 
 struct Name {

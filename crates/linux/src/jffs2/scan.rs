@@ -3,6 +3,9 @@
 //! A mount costs one OOB read and one page read for each empty block, and a read of all pages of
 //! each other block. Of a block with a summary, only the pages that hold the summary are read. The
 //! collector verifies the data checksums later.
+//!
+//! Where the kernel goes on with the version behind the newest that it can read, this mount skips
+//! those that nodes on damaged pages may have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +35,8 @@ use crate::mtd::{MtdError, Partition, ReadQuality};
 const BLOCKS_MIN: u32 = 5;
 /// Bytes of each block that are read first, to see whether it is empty.
 const EMPTY_SCAN_SIZE: u32 = 256;
+/// Most versions that a mount skips. So many are left above the highest that is believed.
+const SKIPPED_VERSIONS_MAX: u32 = 1 << 20;
 /// First two bytes of a node in the other byte order.
 const BIG_ENDIAN_MAGIC: [u8; 2] = [0x19, 0x85];
 
@@ -132,6 +137,7 @@ impl Jffs2 {
             self.refuse_foreign(&doubtful)?;
         }
         self.align_next_block();
+        self.skip_versions(names.damaged_pages);
         self.decide_doubtful(&mut names);
         Ok(names)
     }
@@ -241,6 +247,7 @@ impl Jffs2 {
         let start = self.blocks.start(block);
         let page_size = self.mtd.geometry().page_size;
         let (bytes, damaged) = self.read_block(block)?;
+        names.damaged_pages += u32::try_from(damaged.len()).expect("pages of a block");
         self.cpu.charge(Unit::ChecksumByte, bytes.len() as u64);
         let mut at = 0;
         let (mut dead_from, mut valid_to) = (0, 0);
@@ -314,6 +321,17 @@ impl Jffs2 {
     pub(super) fn note_version(&mut self, ino: u32, version: u32) {
         let cache = self.inodes.entry(ino).or_default();
         cache.version_seen = cache.version_seen.max(version);
+    }
+
+    /// Give no version that a node on a damaged page may have. An inode gives each version once, so
+    /// the page has at most as many of them as nodes. (The kernel goes on behind the newest node
+    /// that it can read. If the page can be read at a later mount, its nodes then hide newer ones.)
+    fn skip_versions(&mut self, damaged_pages: u32) {
+        let nodes_per_page = self.mtd.geometry().page_size.div_ceil(DIRENT_SIZE) + 1;
+        let skipped = damaged_pages.saturating_mul(nodes_per_page).min(SKIPPED_VERSIONS_MAX);
+        for cache in self.inodes.values_mut() {
+            cache.version_seen += skipped;
+        }
     }
 
     fn adopt_inode(&mut self, offset: u32, len: u32, ino: u32, version: u32) {

@@ -17,8 +17,11 @@ pub(crate) struct Parts {
     /// Instructions that copy literals. Up to 3 literals come with a match and have none.
     pub literal_runs: u64,
     /// Bytes that the kernel copies one by one, and not in words: those of matches that repeat the
-    /// last few bytes, and the literals at the end, behind which there is no room for a word.
+    /// last few bytes.
     pub single_bytes: u64,
+    /// The literals at the end, behind which there is no room for a word. They are copied one by
+    /// one, too, in a loop that takes longer.
+    pub tail_bytes: u64,
     /// Places at which the compressor looked for a match.
     pub positions: u64,
 }
@@ -38,7 +41,7 @@ impl Parts {
     fn count_literals(&mut self, len: usize, left: usize) {
         self.literal_runs += 1;
         if left < len + 2 * WORD - 1 {
-            self.single_bytes += len as u64;
+            self.tail_bytes += len as u64;
         }
     }
 }

@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn the_work_of_a_stream_is_counted() {
         // Five literals, a match that repeats them, and the tail in which nothing is sought.
-        let single_bytes = 4076 + 15;
-        let zeros = Parts { matches: 1, literal_runs: 2, single_bytes, positions: 1 };
+        let (single_bytes, tail_bytes) = (4076, 15);
+        let zeros = Parts { matches: 1, literal_runs: 2, single_bytes, tail_bytes, positions: 1 };
         assert_eq!(parts(&compress(&[0; 4096]), 4096), zeros);
         // The stride grows by one every 32 bytes: 32 places in the first of them.
         assert_eq!((positions_in_vain(20 + 5 + 27), positions_in_vain(20)), (27, 0));

@@ -7,6 +7,10 @@
 //! 1. `in_use` of a block is the number of its chunks that have an owner.
 //! 2. `erased_count` is the number of empty blocks. `free_chunks` is the number of chunks without
 //!    an owner in blocks that are empty, being filled, or full.
+//! 3. `dirty` has the full blocks with chunks without an owner, by sequence number. State, sequence
+//!    number and `in_use` of a block change here alone.
+
+use std::collections::BTreeSet;
 
 /// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,9 @@ pub(super) struct Block {
 pub(super) struct Blocks {
     pub list: Vec<Block>,
     owners: Vec<Owner>,
+    /// Sequence number and number of each dirty block. The collector asks for the oldest for each
+    /// block that it looks at.
+    dirty: BTreeSet<(u32, u32)>,
     pub chunks_per_block: u32,
     pub erased_count: u32,
     pub free_chunks: u32,
@@ -88,6 +95,7 @@ impl Blocks {
         Self {
             list: vec![block; count as usize],
             owners: vec![Owner::None; (count * chunks_per_block) as usize],
+            dirty: BTreeSet::new(),
             chunks_per_block,
             erased_count: 0,
             free_chunks: 0,
@@ -127,7 +135,7 @@ impl Blocks {
         debug_assert_eq!(self.owner(chunk), Owner::None, "chunk {chunk} has an owner");
         self.owners[chunk as usize] = owner;
         let block = self.of(chunk);
-        self.block_mut(block).in_use += 1;
+        self.change(block, |block| block.in_use += 1);
         self.free_chunks -= 1;
     }
 
@@ -136,8 +144,25 @@ impl Blocks {
         debug_assert_ne!(self.owner(chunk), Owner::None, "chunk {chunk} has no owner");
         self.owners[chunk as usize] = Owner::None;
         let block = self.of(chunk);
-        self.block_mut(block).in_use -= 1;
+        self.change(block, |block| block.in_use -= 1);
         self.free_chunks += 1;
+    }
+
+    /// Change a block, and keep account of whether it is dirty.
+    fn change(&mut self, number: u32, change: impl FnOnce(&mut Block)) {
+        let chunks = self.chunks_per_block;
+        let key = |block: &Block| {
+            let is_dirty = block.state == BlockState::Full && block.in_use < chunks;
+            is_dirty.then_some((block.sequence, number))
+        };
+        let block = &mut self.list[number as usize];
+        let before = key(block);
+        change(block);
+        let after = key(block);
+        if before != after {
+            before.map(|key| self.dirty.remove(&key));
+            self.dirty.extend(after);
+        }
     }
 
     /// Set the state of a block, and update the counts of free chunks and empty blocks.
@@ -152,9 +177,7 @@ impl Blocks {
         }
         self.erased_count -= u32::from(old == BlockState::Empty);
         self.erased_count += u32::from(state == BlockState::Empty);
-        let entry = self.block_mut(block);
-        entry.state = state;
-        entry.sequence = sequence;
+        self.change(block, |block| (block.state, block.sequence) = (state, sequence));
     }
 
     /// Take the next empty block after the one begun last.
@@ -178,11 +201,7 @@ impl Blocks {
 
     /// The full block with obsolete chunks that was begun before all others.
     pub(super) fn oldest_dirty(&self) -> Option<u32> {
-        let dirty = (0..self.count()).filter(|&block| {
-            let block = self.block(block);
-            block.state == BlockState::Full && block.in_use < self.chunks_per_block
-        });
-        dirty.min_by_key(|&block| self.block(block).sequence)
+        self.dirty.first().map(|(_, block)| *block)
     }
 
     /// Whether a block may be collected. A block with a header that makes older chunks obsolete may

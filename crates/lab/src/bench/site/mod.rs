@@ -109,7 +109,13 @@ pub trait Site {
     /// Fails if the recorder of a real kernel fails.
     fn count(&self, kind: EventKind) -> Result<u64, RunError>;
 
-    /// Take the trace recorded since the last reset.
+    /// Take a part of the trace before its end, if it is long: events whose tables are known. The
+    /// others come with a later part. None if the trace is short, or can only be taken whole.
+    fn take_part(&self) -> Option<Trace> {
+        None
+    }
+
+    /// Take the trace recorded since the last reset, but for the parts that were taken before.
     ///
     /// # Errors
     /// Fails if the recorder of a real kernel fails.

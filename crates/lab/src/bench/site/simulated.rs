@@ -1,9 +1,9 @@
 //! The simulated site: a simulated machine on virtual time.
 
-use std::cell::RefMut;
+use std::cell::{Cell, RefMut};
 use std::rc::Rc;
 
-use flysch_chip::{EventKind, Recorder, Trace};
+use flysch_chip::{EventKind, Origin, Recorder, Trace};
 use flysch_linux::cpu::Unit;
 use flysch_nand::Geometry;
 use flysch_sqlite::Database;
@@ -21,12 +21,17 @@ use crate::machine::{Machine, Storages};
 /// long.
 pub const SETTLE_NS: u64 = 2_000_000_000;
 
+/// A part of a trace has at least so many events. They take 2 MB.
+const PART_LEN: usize = 1 << 16;
+
 /// A simulated machine with a scenario's stack on it.
 pub struct Simulated {
     machine: Machine,
     storages: Storages,
     geometry: Geometry,
     partition_blocks: u32,
+    /// How many events make a trace long.
+    part_len: Cell<usize>,
 }
 
 /// The state of a simulated site at a moment.
@@ -67,7 +72,8 @@ impl Simulated {
         let build = &scenario.build;
         let storages = machine.storages(scenario.settings, scenario.seed);
         let geometry = build.part.geometry;
-        Self { machine, storages, geometry, partition_blocks: build.partition_blocks }
+        let (partition_blocks, part_len) = (build.partition_blocks, Cell::new(PART_LEN));
+        Self { machine, storages, geometry, partition_blocks, part_len }
     }
 }
 
@@ -155,6 +161,25 @@ impl Site for Simulated {
 
     fn count(&self, kind: EventKind) -> Result<u64, RunError> {
         Ok(self.machine.recorder.count(kind))
+    }
+
+    fn take_part(&self) -> Option<Trace> {
+        let recorder = &self.machine.recorder;
+        if recorder.len() < self.part_len.get() {
+            return None;
+        }
+        let contents = self.machine.contents.as_ref().map(|contents| contents.borrow());
+        let is_known = |shares: &[(Origin, u32)]| {
+            let contents = contents.as_ref();
+            contents.is_none_or(|it| shares.iter().all(|(of, _)| it.label_of(*of).is_some()))
+        };
+        let (mut trace, cargo) = recorder.take_part(self.geometry, is_known);
+        if let Some(contents) = &contents {
+            trace.blame = contents.blame_so_far(&cargo, trace.events.len());
+        }
+        // A long transaction is not looked through after each of its requests.
+        self.part_len.set(PART_LEN.max(2 * recorder.len()));
+        Some(trace)
     }
 
     fn take(&self) -> Result<Trace, RunError> {

@@ -52,8 +52,9 @@ fn used_pages(machine: &Machine) -> Vec<PageAddr> {
     (0..geometry.page_count()).map(PageAddr).filter(&mut is_used).collect()
 }
 
-/// What was written while the page could not be read counts when it can be again: nothing on that
-/// page is newer. JFFS2 gives each node a version for that.
+/// What was written while the page could not be read counts when it can be again. JFFS2 gives each
+/// node a version for that. The page may hold the newest node of a directory, such as a copy that
+/// the collector made, and the mount cannot know its version.
 #[test]
 fn what_was_synced_beside_a_bad_page_outlives_it() {
     // The entries come to lie at the begin of a block, and at its end.
