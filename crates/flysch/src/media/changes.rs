@@ -91,12 +91,12 @@ impl Changes {
         usize::from(self.len)
     }
 
-    /// The change at this place, in the form of a record. `chance` decides whether a dead share
+    /// The change at this place, in the form of a record. `rounds_up` decides whether a dead share
     /// that lies between two eighths is told as the greater one, so that it is right on average.
-    pub(crate) fn emit(&self, at: usize, table: &Table<'_>, chance: bool) -> [u8; CHANGE_SIZE] {
+    pub(crate) fn emit(&self, at: usize, table: &Table<'_>, rounds_up: bool) -> [u8; CHANGE_SIZE] {
         debug_assert!(at < self.len(), "the change is kept");
         let (block, code) = self.list[..usize::from(self.len)][at];
-        let eighths = (table.dead(u32::from(block)) + u8::from(chance)).min(DEAD_MAX) / 2;
+        let eighths = (table.dead(u32::from(block)) + u8::from(rounds_up)).min(DEAD_MAX) / 2;
         let [a, b] = (block | u16::from(eighths) << BLOCK_BITS).to_le_bytes();
         let [c, d] = code.to_le_bytes();
         [a, b, c, d]
@@ -161,12 +161,12 @@ mod tests {
             table.set(block, used(block));
             table.set_dead(block, dead);
         }
-        for (chance, told) in [(false, [0, 0, 4, 4, 14]), (true, [0, 2, 4, 6, 14])] {
+        for (rounds_up, told) in [(false, [0, 0, 4, 4, 14]), (true, [0, 2, 4, 6, 14])] {
             changes.clear();
             (0..5).for_each(|block| changes.add(block, used(block)));
             let mut loaded = (Changes::new(), Table::new(&mut other, false));
             for at in 0..changes.len() {
-                let bytes = changes.emit(at, &table, chance);
+                let bytes = changes.emit(at, &table, rounds_up);
                 assert_eq!(loaded.0.load(bytes, &mut loaded.1), Ok(()));
             }
             assert_eq!([0, 1, 2, 3, 4].map(|block| loaded.1.dead(block)), told);

@@ -230,7 +230,6 @@ fn what_is_rolled_back_takes_no_numbers_for_good() {
             tx.roll_back().unwrap();
         }
     }
-    drop(db);
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     assert_eq!(count(&mut db), taken);
 }
@@ -256,7 +255,6 @@ fn a_transaction_is_refused_rows_before_numbers_run_out() {
         }
     }
     tx.commit(Durability::Durable).unwrap();
-    drop(db);
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     assert_eq!(count(&mut db), taken + 1);
     let is_by_name = |error| matches!(error, DbError::Full | DbError::TransactionTooLong);
