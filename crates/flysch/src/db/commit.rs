@@ -138,7 +138,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether runs or pages of a sort are gone whose blocks no record has let go.
-    pub(super) fn may_let_go(&self) -> bool {
+    fn may_let_go(&self) -> bool {
         self.let_go_at != self.store.changes() || self.spilled.is_letting_go
     }
 

@@ -171,12 +171,12 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
-    /// what moving the rows of two blocks costs, or the merges that are due.
+    /// what moving the rows of two blocks costs.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
         let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
         self.press_snapshots();
-        // Dead rows go first, then entries of old runs, then the oldest rows of the rings.
+        // Dead rows go first, then the oldest rows of the rings.
         while steps > 0 && !self.has_space_ahead() {
             let some = steps.min(16);
             steps -= some;
@@ -185,28 +185,12 @@ impl<N: Nand> Db<'_, '_, N> {
             if self.compaction.gone.is_some() {
                 self.record_what_goes()?;
             }
-            if before == self.compaction_reach() && !self.merge_some(some)? {
+            if before == self.compaction_reach() {
                 break;
             }
         }
         self.compaction.has_sufficed = true;
         self.yield_rings()
-    }
-
-    /// Do so many slices of the merges that are due, and let the blocks of the old runs go. Returns
-    /// whether any was done.
-    fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
-        let mut has_worked = false;
-        for _ in 0..slices {
-            if !self.tolerate_full(Self::work)? {
-                break;
-            }
-            has_worked = true;
-        }
-        if self.may_let_go() {
-            self.record_what_goes()?;
-        }
-        Ok(has_worked)
     }
 
     /// How far compaction has come: what it wrote and read, and the page of the victim. A step over

@@ -4,8 +4,8 @@
 //! The thread sleeps between its passes, but every write signals it, and a signal ends the sleep.
 //! While the foreground works, the thread therefore runs as often as the fair scheduler lets it,
 //! and the scheduler decides that at its ticks. A thread that is woken gets the CPU at the next
-//! tick, if the foreground has had it for a slice by then (`check_preempt_tick`). Three rules follow
-//! from the kernel's code, and traces of Linux 6.1 show them:
+//! tick, if the foreground has had it for a slice by then (`check_preempt_tick`). Three rules
+//! follow from the kernel's code, and traces of Linux 6.1 show them:
 //!
 //! 1. A pass that moves a node holds the allocation lock. The foreground soon needs this lock and
 //!    sleeps on it, so the pass runs to its end despite its low priority. When the foreground
