@@ -181,13 +181,14 @@ impl Recorder {
     pub fn record(&self, kind: EventKind, addr: u32, bytes: u32, began_ns: u64) {
         let duration = self.clock.now_ns() - began_ns;
         let mut recording = self.recording.borrow_mut();
-        let recording = &mut *recording;
-        if recording.is_paused {
-            if let Some(ledger) = &mut recording.ledger {
-                let len = recording.events.len();
-                ledger.record(kind, addr);
-                ledger.cargo.truncate(len);
+        let Recording { events, ledger, is_paused, .. } = &mut *recording;
+        if let Some(ledger) = ledger {
+            ledger.record(kind, addr);
+            if *is_paused {
+                ledger.cargo.truncate(events.len());
             }
+        }
+        if *is_paused {
             return;
         }
         let event = Event {
@@ -200,9 +201,6 @@ impl Recorder {
             task: recording.task,
         };
         recording.events.push(event);
-        if let Some(ledger) = &mut recording.ledger {
-            ledger.record(kind, addr);
-        }
     }
 
     /// Record a mark with this number.
@@ -213,6 +211,7 @@ impl Recorder {
     /// Discard all events. Causes keep their numbers.
     pub fn reset(&self) {
         self.cut(0);
+        self.recording.borrow_mut().taken = Default::default();
     }
 
     /// Number of events since the last reset.
@@ -228,7 +227,6 @@ impl Recorder {
     /// Discard the events from number `len` on, such as those of preparations.
     pub fn cut(&self, len: usize) {
         let mut recording = self.recording.borrow_mut();
-        recording.taken = Default::default();
         recording.events.truncate(len);
         if let Some(ledger) = &mut recording.ledger {
             ledger.cargo.truncate(len);

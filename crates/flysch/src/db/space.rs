@@ -78,9 +78,14 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Refuse a row for which there is no space.
     pub(super) fn check_space(&self, claim: Claim) -> Result<(), DbError> {
-        let is_free = self.media.free_count() > self.kept_back(claim);
+        if self.has_space(claim, 0) { Ok(()) } else { Err(DbError::Full) }
+    }
+
+    /// Whether there is space for a row, and so many free blocks more.
+    fn has_space(&self, claim: Claim, more: u32) -> bool {
+        let is_free = self.media.free_count() > self.kept_back(claim) + more;
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
-        if is_free && has_spans && self.has_numbers(claim) { Ok(()) } else { Err(DbError::Full) }
+        is_free && has_spans && self.has_numbers(claim)
     }
 
     /// Whether the spaces can name the blocks that a row may need. Those of rings always can: their
@@ -158,8 +163,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn has_space_ahead(&self) -> bool {
         let few_rows = 2 + u32::from(list_len(self.media.partition().count));
         let more = if self.compaction.has_sufficed { 0 } else { few_rows };
-        let is_free = self.media.free_count() > self.kept_back(Claim::Grow) + more;
-        is_free && self.check_space(Claim::Grow).is_ok()
+        self.has_space(Claim::Grow, more)
     }
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.

@@ -126,8 +126,8 @@ fn emit_flash<N: Nand>(sink: &mut Sink<'_>, media: &mut Media<'_, N>) -> Result<
         sink.put(media, &span)?;
     }
     sink.put(media, &[media.changes.len() as u8])?;
+    let rounds_up = media.write.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 != 0;
     for at in 0..media.changes.len() {
-        let rounds_up = media.write.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 != 0;
         let change = media.changes.emit(at, &media.table, rounds_up);
         sink.put(media, &change)?;
     }

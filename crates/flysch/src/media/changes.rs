@@ -65,7 +65,7 @@ impl Changes {
     pub(crate) fn add(&mut self, block: u32, used: Use) {
         let change = (block as u16, used.code());
         let len = usize::from(self.len);
-        if let Some(at) = self.list[..len].iter().position(|(known, _)| *known == change.0) {
+        if let Some(at) = self.place_of(block) {
             self.list.copy_within(at + 1..len, at);
             self.list[len - 1] = change;
             self.mark -= u8::from(at < usize::from(self.mark));
@@ -80,11 +80,15 @@ impl Changes {
     /// Keep the dead share of a block as a change, where few are kept for that alone. It is no
     /// change of what the block is used for.
     pub(crate) fn add_dead(&mut self, block: u32, used: Use) {
-        let is_kept = self.list[..self.len()].iter().any(|(known, _)| u32::from(*known) == block);
-        if !is_kept && self.dead_only < DEAD_ONLY_MAX && self.room() > CHANGES_MAX / 2 {
+        let has_room = self.dead_only < DEAD_ONLY_MAX && self.room() > CHANGES_MAX / 2;
+        if has_room && self.place_of(block).is_none() {
             self.dead_only += 1;
             self.add(block, used);
         }
+    }
+
+    fn place_of(&self, block: u32) -> Option<usize> {
+        self.list[..self.len()].iter().position(|(known, _)| u32::from(*known) == block)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -152,10 +152,7 @@ pub(super) fn unpack(
     let data = match codec {
         Codec::Lzo => {
             let (data, parts) = lzo::decompress_counting(stored, data_len)?;
-            cpu.charge(Unit::UnlzoMatch, parts.matches);
-            cpu.charge(Unit::UnlzoLiterals, parts.literal_runs);
-            cpu.charge(Unit::UnlzoSingle, parts.single_bytes);
-            cpu.charge(Unit::UnlzoTail, parts.tail_bytes);
+            parts.charge_unpacking(cpu);
             data
         }
         Codec::Rtime => rtime_decompress(stored, data_len)?,

@@ -2,6 +2,7 @@
 
 use super::compress::{TAIL_LEN, positions};
 use super::{FIRST_LITERALS, MIDDLE_DISTANCE_MAX, NEAR_DISTANCE_MAX};
+use crate::cpu::{Cpu, Unit};
 
 /// Decompress a stream into `expected_len` bytes.
 ///
@@ -30,6 +31,14 @@ pub(crate) struct Parts {
 const WORD: usize = 8;
 
 impl Parts {
+    /// Charge for putting the parts of a stream together again.
+    pub(crate) fn charge_unpacking(&self, cpu: &Cpu) {
+        cpu.charge(Unit::UnlzoMatch, self.matches);
+        cpu.charge(Unit::UnlzoLiterals, self.literal_runs);
+        cpu.charge(Unit::UnlzoSingle, self.single_bytes);
+        cpu.charge(Unit::UnlzoTail, self.tail_bytes);
+    }
+
     fn count(&mut self, len: usize, distance: usize) {
         self.matches += 1;
         if distance < WORD {

@@ -116,10 +116,7 @@ pub(super) fn unpack(
         Codec::Zstd => crate::zstd::decompress(stored, size)?,
         Codec::Lzo | Codec::Rtime => {
             let (data, parts) = lzo::decompress_counting(stored, size)?;
-            cpu.charge(Unit::UnlzoMatch, parts.matches);
-            cpu.charge(Unit::UnlzoLiterals, parts.literal_runs);
-            cpu.charge(Unit::UnlzoSingle, parts.single_bytes);
-            cpu.charge(Unit::UnlzoTail, parts.tail_bytes);
+            parts.charge_unpacking(cpu);
             data
         }
     };

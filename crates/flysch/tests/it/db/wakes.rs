@@ -121,6 +121,16 @@ impl Device {
         (report, first)
     }
 
+    /// Wake so many times, for a commit of one row each. Gives the most blocks of rows at an end.
+    fn live(&mut self, lives: i64, is_clean: bool) -> u32 {
+        let mut most = 0;
+        for wake in 0..lives {
+            self.wake(wake..wake + 1, is_clean);
+            most = most.max(self.row_blocks);
+        }
+        most
+    }
+
     /// The mean wear, the greatest, and the greatest of blocks that hold roots or name them.
     fn wear(&self) -> (f64, u32, u32) {
         let pages = self.image.geometry.pages_per_block as usize;
@@ -144,9 +154,7 @@ fn wakes_do_not_wear_root_blocks_out() {
     let mut device = Device::new((&COUNTERS, count), shape, (20_000, 100));
     let (cut, clean) = (number("FLYSCH_CUT_WAKES", 7000), number("FLYSCH_CLEAN_WAKES", 4000));
     let mut not_clean = 0;
-    for wake in 0..cut.cast_signed() {
-        device.wake(wake..wake + 1, false);
-    }
+    device.live(cut.cast_signed(), false);
     let after_cuts = device.wear();
     device.wake(0..1, true);
     for wake in 0..clean.cast_signed() {
@@ -200,11 +208,7 @@ fn mounts_read_little() {
 #[test]
 fn short_lives_let_blocks_go_for_good() {
     let mut device = Device::new((&COUNTERS, count), (512, 16, 64), (20_000, 100));
-    let mut most = 0;
-    for wake in 0..9000 {
-        device.wake(wake..wake + 1, false);
-        most = most.max(device.row_blocks);
-    }
+    let most = device.live(9000, false);
     assert!(most < 40, "{most} of 64 blocks for 50 rows");
 }
 
@@ -215,9 +219,7 @@ fn short_lives_let_blocks_go_for_good() {
 fn short_lives_that_pay_little_ahead_are_never_refused() {
     let mut device = Device::new((&COUNTERS, count), (2048, 64, 1024), (20_000, 100));
     device.budget = 16;
-    for wake in 0..6000 {
-        device.wake(wake..wake + 1, false);
-    }
+    device.live(6000, false);
 }
 
 /// Lives of one commit that do so little compaction that no block is moved in any of them. Each
@@ -227,9 +229,7 @@ fn short_lives_that_pay_little_ahead_are_never_refused() {
 fn short_lives_never_run_out_of_numbers() {
     let mut device = Device::new((&COUNTERS, count), (512, 8, 40), (20_000, 100));
     device.budget = 16;
-    for wake in 0..3000 {
-        device.wake(wake..wake + 1, false);
-    }
+    device.live(3000, false);
 }
 
 /// Lives of one commit that are closed. None told the next which rows it had replaced, so all
@@ -237,10 +237,6 @@ fn short_lives_never_run_out_of_numbers() {
 #[test]
 fn clean_lives_tell_what_is_dead() {
     let mut device = Device::new((&COUNTERS, count), (512, 8, 64), (20_000, 100));
-    let mut most = 0;
-    for wake in 0..4000 {
-        device.wake(wake..wake + 1, true);
-        most = most.max(device.row_blocks);
-    }
+    let most = device.live(4000, true);
     assert!(most < 8, "{most} of 64 blocks for 50 rows");
 }
