@@ -125,11 +125,9 @@ impl<N: Nand> Db<'_, '_, N> {
             self.mark_flushed();
         }
         self.check();
-        if durability == Durability::Durable || self.is_letting_due() {
-            self.sync()
-        } else {
-            Ok(())
-        }
+        let is_letting_due = self.is_letting_due();
+        self.is_log_due |= is_letting_due;
+        if durability == Durability::Durable || is_letting_due { self.sync() } else { Ok(()) }
     }
 
     /// Whether a record is needed for its space: blocks of old runs are free only behind one.
@@ -138,7 +136,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether runs or pages of a sort are gone whose blocks no record has let go.
-    fn may_let_go(&self) -> bool {
+    pub(super) fn may_let_go(&self) -> bool {
         self.let_go_at != self.store.changes() || self.spilled.is_letting_go
     }
 

@@ -299,8 +299,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_clean)
     }
 
-    /// Leave out the pages behind each head whose program a cut may have interrupted. Returns their
-    /// number. Cost: some seven reads for each head whose block has pages left.
+    /// Leave out the pages behind each head whose program a cut may have interrupted, and the rest of
+    /// a block that has too many of them. Returns their number. Cost: some seven reads for each head
+    /// whose block has pages left.
     #[inline(never)]
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);
@@ -311,7 +312,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             if media.table.find(space, numbers.block_of(head)).is_none() {
                 continue;
             }
-            let end = behind_last(media, Page { space, number: head }, self.frame)?;
+            let mut end = behind_last(media, Page { space, number: head }, self.frame)?;
+            if space.holds_rows() && media.spans.crowd(space, numbers.block_of(head), numbers) {
+                end = numbers.next_block(head);
+            }
             debug_assert!(
                 (1..=numbers.pages_per_block).contains(&numbers.distance(head, end)),
                 "the block has them"

@@ -85,19 +85,19 @@ impl<N: Nand> Db<'_, '_, N> {
     fn has_space(&self, claim: Claim, more: u32) -> bool {
         let is_free = self.media.free_count() > self.kept_back(claim) + more;
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
-        is_free && has_spans && self.has_numbers(claim)
+        is_free && has_spans && self.has_numbers(claim, more)
     }
 
-    /// Whether the spaces can name the blocks that a row may need. Those of rings always can: their
-    /// oldest blocks go.
-    fn has_numbers(&self, claim: Claim) -> bool {
+    /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings
+    /// always can: their oldest blocks go.
+    fn has_numbers(&self, claim: Claim, more: u32) -> bool {
         let least = match claim {
             Claim::Grow => self.media.numbers().block_count() / 8,
             Claim::Turn => 0,
             Claim::Shrink => NUMBERS_KEPT,
         };
         debug_assert!(least * 4 < self.media.numbers().block_count(), "blocks are moved before");
-        ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= least)
+        ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= least + more)
     }
 
     /// Refuse a row where the transaction has taken so many blocks that the record of its commit
@@ -154,16 +154,18 @@ impl<N: Nand> Db<'_, '_, N> {
             free if free > least + 1 => 16,
             _ => 24,
         };
-        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))
+        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))?;
+        self.compaction.keeps_up |= self.compaction.gone.is_some();
+        Ok(())
     }
 
-    /// Whether a transaction may begin. The first of a session, and one that follows a refused row,
-    /// get space for a few rows, whatever blocks these come to the end of: of rows, of a flush, of
-    /// the log. Later ones go by the compaction that commits do.
+    /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
+    /// again after a refused row, there has to be space for a few rows, whatever blocks these come
+    /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
+    /// Where so much space cannot be had, it is not tried again.
     fn has_space_ahead(&self) -> bool {
         let few_rows = 2 + u32::from(list_len(self.media.partition().count));
-        let more = if self.compaction.has_sufficed { 0 } else { few_rows };
-        self.has_space(Claim::Grow, more)
+        self.has_space(Claim::Grow, if self.compaction.keeps_up { 0 } else { few_rows })
     }
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.
@@ -175,7 +177,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
-    /// what moving the rows of two blocks costs.
+    /// what moving the rows of two blocks costs, and slices of merges where nothing can be moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
         let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
@@ -189,12 +191,26 @@ impl<N: Nand> Db<'_, '_, N> {
             if self.compaction.gone.is_some() {
                 self.record_what_goes()?;
             }
-            if before == self.compaction_reach() {
+            if before == self.compaction_reach() && !self.merge_some(some)? {
                 break;
             }
         }
-        self.compaction.has_sufficed = true;
         self.yield_rings()
+    }
+
+    /// Do so many slices of merges, or fewer where fewer are due, and let the blocks of old runs go.
+    /// Sessions that end after a commit get no further with merges than their rows pay for, and
+    /// their runs would hold all blocks. Returns whether anything was done.
+    fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
+        let mut done = 0;
+        while done < slices && self.tolerate_full(Self::work)? {
+            done += 1;
+        }
+        let may_let_go = self.may_let_go();
+        if may_let_go {
+            self.record_what_goes()?;
+        }
+        Ok(done > 0 || may_let_go)
     }
 
     /// How far compaction has come: what it wrote and read, and the page of the victim. A step over
@@ -229,10 +245,11 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Write the record that lets a block go whose rows were moved, or which was copied.
+    /// Write the record that lets blocks go: one whose rows were moved, or which was copied, or
+    /// those of old runs. It follows no commit, so it goes to the log, never to the `NvRam`.
     pub(super) fn record_what_goes(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
-        self.is_lazy = true;
+        (self.is_lazy, self.is_log_due) = (true, true);
         self.tolerate_full(|db| db.record().map(|()| true))
     }
 

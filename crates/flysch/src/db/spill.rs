@@ -109,7 +109,6 @@ impl<N: Nand> Db<'_, '_, N> {
         if self.media.changes.room() >= CHANGES_AHEAD {
             return Ok(());
         }
-        self.is_log_due = true;
         let is_done = self.record_what_goes()? && self.media.changes.room() >= CHANGES_AHEAD;
         if is_done { Ok(()) } else { Err(DbError::Full) }
     }

@@ -256,7 +256,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if let Err(full) = self.check_space(claim) {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();
-            self.compaction.has_sufficed = false;
+            self.compaction.keeps_up = false;
             return Err(full);
         }
         let begun_at = self.media.write;

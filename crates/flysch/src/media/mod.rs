@@ -29,7 +29,7 @@ pub(crate) use header::OF_SORT;
 pub use header::{Header, HeaderError, Kind, VERSION};
 pub use layout::{CELL_DATA, CELL_SIZE, HEADER_SIZE, Layout};
 pub(crate) use layout::{clear, first, note_first};
-pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_REFUSED};
+pub(crate) use span::{SPAN_SIZE, SPANS_LAST, SPANS_MANY, SPANS_REFUSED};
 pub use span::{SPANS_MAX, Span, Spans};
 pub(crate) use table::{DEAD_MAX, RING_BLOCKS_MAX, Table};
 pub use table::{ENTRY_SIZE, Use};

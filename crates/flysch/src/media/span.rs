@@ -5,14 +5,21 @@
 //! ```
 //!
 //! 1. Only spaces of rows have void spans, for a run names its pages.
-//! 2. A span is kept in the state until the summary page of its block holds it.
-//! 3. A mount adds at most one for each row space. So there has to be room for many mounts.
+//! 2. A span is kept in the state until its block goes. The summary page of a block holds the spans
+//!    as well, for those who read the block's pages in turn.
+//! 3. A mount adds at most one for each row space. So there has to be room for many mounts. Lives
+//!    that are cut after a page each would put a span behind every page of a large block, which
+//!    cannot go before it is full. So where there are many, a mount leaves the block.
 
 use super::address::{Numbers, Page, Space};
 use crate::bytes::array;
 
 /// Greatest number of spans that are kept.
 pub const SPANS_MAX: usize = 28;
+/// Number of spans from which on a block that has one is emptied.
+pub(crate) const SPANS_MANY: usize = 10;
+/// Where there are many spans, number of them in a head's block from which on a mount leaves it.
+const SPANS_LEFT: usize = 4;
 /// Number of spans from which on no transaction begins or goes on.
 pub(crate) const SPANS_REFUSED: usize = 18;
 /// Number of spans from which on nothing is moved: the rest is for mounts.
@@ -128,6 +135,25 @@ impl Spans {
             let holds = |number| span.holds(Page { space, number }, numbers);
             holds(first) && holds(last)
         })
+    }
+
+    /// The spans of a block.
+    pub(crate) fn of_block(
+        &self,
+        (space, block): (Space, u32),
+        numbers: Numbers,
+    ) -> impl Iterator<Item = &Span> {
+        let within =
+            move |span: &&Span| span.space == space && numbers.block_of(span.from) == block;
+        self.as_slice().iter().filter(within)
+    }
+
+    /// Whether a head leaves its block, so that the block can be emptied: it has a good part of too
+    /// many spans.
+    pub(crate) fn crowd(&self, space: Space, block: u32, numbers: Numbers) -> bool {
+        debug_assert!(space.holds_rows(), "only spaces of rows have spans");
+        usize::from(self.len) >= SPANS_MANY
+            && self.of_block((space, block), numbers).count() >= SPANS_LEFT
     }
 
     /// The span in which a page lies; None where the page is not void.

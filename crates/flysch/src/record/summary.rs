@@ -52,14 +52,11 @@ pub(super) fn emit_summary<N: Nand>(
     let layout = media.layout();
     layout.put(frame, 0, &summary.emit());
     let mut at = SUMMARY_SIZE + 1;
-    let numbers = media.numbers();
     let mut count = 0;
-    for span in media.spans.as_slice() {
-        if span.space == space && numbers.block_of(span.from) == block {
-            layout.put(frame, at, &span.emit());
-            at += SPAN_SIZE;
-            count += 1;
-        }
+    for span in media.spans.of_block((space, block), media.numbers()) {
+        layout.put(frame, at, &span.emit());
+        at += SPAN_SIZE;
+        count += 1;
     }
     layout.put(frame, SUMMARY_SIZE, &[count]);
     if let Some(end) = end {

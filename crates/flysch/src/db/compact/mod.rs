@@ -43,8 +43,9 @@ pub(super) struct Compaction {
     pub(super) moves: u32,
     /// Slices of merging that are due in return for the entries of moved rows.
     pub(super) owed: u32,
-    /// Whether a transaction of this session has begun, and no row was refused since.
-    pub(super) has_sufficed: bool,
+    /// Whether the compaction that commits do is left to itself: it has freed a block in this
+    /// session, or more space cannot be had; and no row was refused since.
+    pub(super) keeps_up: bool,
     survey: survey::Survey,
 }
 

@@ -3,15 +3,13 @@
 use flysch_nand::Nand;
 
 use super::super::Db;
-use crate::media::{DEAD_MAX, Page, SPANS_REFUSED, Space, Use};
+use crate::media::{DEAD_MAX, Page, SPANS_MANY, SPANS_REFUSED, Space, Use};
 use crate::record::ROW_SPACES;
 
 /// Greatest number of rows of a window.
 pub(super) const WINDOW_MAX: usize = 256;
 /// The least dead share of a victim, in sixteenths.
 const DEAD_MIN: u8 = 2;
-/// Number of void spans from which on a block that keeps one in the state is moved.
-const SPANS_MANY: usize = 10;
 /// Number of void spans from which on such a block is moved even from under a snapshot.
 const SPANS_FORCED: usize = 14;
 const _: () = assert!(SPANS_MANY < SPANS_FORCED, "blocks are moved before snapshots yield");
@@ -148,11 +146,8 @@ impl<N: Nand> Db<'_, '_, N> {
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
             let is_first = behind == 0 && turning[space.stream()];
-            let spans = self.media.spans.as_slice().iter();
-            let keeps_span = has_many_spans
-                && spans
-                    .clone()
-                    .any(|span| span.space == space && numbers.block_of(span.from) == number);
+            let mut spans = self.media.spans.of_block((space, number), numbers);
+            let keeps_span = has_many_spans && spans.next().is_some();
             let age = numbers.distance(last, self.media.head(space)) / numbers.pages_per_block;
             let score = if is_first || keeps_span {
                 u32::MAX

@@ -205,7 +205,6 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
 
     /// Record the state in the log: without a commit, no record goes to the `NvRam`.
     fn record(&mut self) -> Result<(), DbError> {
-        self.db.is_log_due = true;
         if self.db.record_what_goes()? { Ok(()) } else { Err(DbError::Full) }
     }
 }

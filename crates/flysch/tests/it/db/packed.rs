@@ -10,8 +10,9 @@ use flysch::db::{Db, DbError};
 use super::rings::{ALL, EVENT, NOTE_LEAST, OPTIONS, SHAPES, fill, insert};
 use super::world;
 
-/// Sessions on a full device, in which only a ring goes on. They pack what is left of what the one
-/// before them began. What is packed is moved no more, however often the device is opened.
+/// Sessions on a full device, in which only a ring goes on. The first one may pack all that is not,
+/// for its transactions begin with space for a few rows. Later ones pack what it left. What is
+/// packed is moved no more, however often the device is opened.
 #[test]
 fn a_full_device_that_is_opened_again_is_packed_once() {
     for (page_size, pages_per_block, block_count, more) in SHAPES {
@@ -21,16 +22,17 @@ fn a_full_device_that_is_opened_again_is_packed_once() {
         let mut ram = vec![0; needed + more];
         let notes = fill(&mut Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap());
         let pages = notes * NOTE_LEAST / i64::from(page_size);
-        let (mut next, mut in_all) = (10_000_000, 0);
-        for _ in 0..6 {
+        let (mut next, mut later) = (10_000_000, 0);
+        for session in 0..6 {
             let mut db = Db::open(&mut chip, &ALL, OPTIONS, &mut ram).unwrap();
             for id in next..next + notes / 3 {
                 insert(&mut db, EVENT, id).unwrap();
             }
             next += notes / 3;
             let moved = i64::from(db.moved_pages());
-            in_all += moved;
+            assert!(moved <= pages, "{moved} of {pages} pages moved, {page_size} bytes");
+            later += if session == 0 { 0 } else { moved };
         }
-        assert!(in_all <= pages / 4, "{in_all} of {pages} pages moved, {page_size} bytes");
+        assert!(later <= pages / 4, "{later} of {pages} pages moved later, {page_size} bytes");
     }
 }

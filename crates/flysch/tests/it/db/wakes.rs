@@ -227,7 +227,7 @@ fn short_lives_that_pay_little_ahead_are_never_refused() {
 /// database could not be opened any more: on 96 blocks of 16 pages after 17,000 lives.
 #[test]
 fn short_lives_never_run_out_of_numbers() {
-    let mut device = Device::new((&COUNTERS, count), (512, 8, 40), (20_000, 100));
+    let mut device = Device::new((&COUNTERS, count), (512, 8, 24), (20_000, 100));
     device.budget = 16;
     device.live(3000, false);
 }
