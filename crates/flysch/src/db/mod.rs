@@ -124,6 +124,8 @@ pub struct Db<'ram, 's, N> {
     begun_at: u64,
     /// Erases of this session when the open transaction began.
     erased_at: u32,
+    /// What the last lookup of a unique key found.
+    sought: Option<seek::Known>,
     /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,
     /// How often the runs had changed when the last record was written.

@@ -11,6 +11,7 @@
 use flysch_nand::Nand;
 
 use super::index::{Wanted, carries};
+use super::view::View;
 use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page, Space};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
@@ -51,6 +52,17 @@ impl Sought {
     pub(super) fn row(&self) -> Option<Seat> {
         self.seat.filter(|seat| seat.head.kind != RowKind::Tombstone)
     }
+}
+
+/// A lookup of a unique key, which a program often asks for twice: to read a row, and to replace it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    wanted: Wanted,
+    sought: Sought,
+    /// The view, the entries and the pages at which it was found.
+    view: View,
+    generation: (u32, u32),
+    write: u64,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -123,9 +135,24 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
 
-    /// The newest row of a key in a unique index. Cost: a lookup.
+    /// The newest row of a key in a unique index. Cost: a lookup; none where the same was looked up
+    /// just before.
     #[inline(never)]
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
+        let (generation, write) = (self.store.generation(), self.media.write);
+        let is_same = |known: &Known| {
+            (known.wanted, known.view) == (wanted, self.view)
+                && (known.generation, known.write) == (generation, write)
+        };
+        if let Some(known) = self.sought.filter(is_same) {
+            return Ok(known.sought);
+        }
+        let sought = self.seek_anew(wanted)?;
+        self.sought = Some(Known { wanted, sought, view: self.view, generation, write });
+        Ok(sought)
+    }
+
+    fn seek_anew(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
         let mut probe = self.sole_probe(wanted)?;
         let mut sought = Sought::default();
         let mut is_deep = false;

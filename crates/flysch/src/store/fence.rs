@@ -136,6 +136,28 @@ pub(crate) enum Found {
     Blank,
 }
 
+/// The code with which a unit of the group begins, or what is next.
+fn first_code(fence: &[u8], at: u32, shape: Shape) -> u64 {
+    let mut bytes = [0; 8];
+    let place = FRONT + at as usize * shape.code_size();
+    bytes[..shape.code_size()].copy_from_slice(&fence[place..place + shape.code_size()]);
+    u64::from_le_bytes(array(&bytes))
+}
+
+/// Between which codes, without these, [`find`] gives this unit; and between which some unit of the
+/// group. None where the fence does not know what is next.
+pub(crate) fn about(fence: &[u8], at: u32, shape: Shape) -> Option<[(u64, u64); 2]> {
+    let (count, first) = (u32::from(fence[0]), |at| first_code(fence, at, shape));
+    debug_assert!(at < count && count <= group_len(shape), "the fence told the unit");
+    let behind = match fence[1] {
+        0 => u64::MAX,
+        1 => first(count),
+        _ => return None,
+    };
+    let next = if at + 1 == count { behind } else { first(at + 1) };
+    Some([(first(at), next), (first(0), behind)])
+}
+
 /// The unit of its group in which a code begins, or would begin if it were there.
 pub(crate) fn find(fence: &[u8], code: u64, is_first: bool, shape: Shape) -> Option<Found> {
     let count = u32::from(fence[0]);
@@ -145,12 +167,7 @@ pub(crate) fn find(fence: &[u8], code: u64, is_first: bool, shape: Shape) -> Opt
     if count == 0 {
         return Some(Found::Blank);
     }
-    let first = |at: u32| {
-        let mut bytes = [0; 8];
-        let place = FRONT + at as usize * shape.code_size();
-        bytes[..shape.code_size()].copy_from_slice(&fence[place..place + shape.code_size()]);
-        u64::from_le_bytes(array(&bytes))
-    };
+    let first = |at: u32| first_code(fence, at, shape);
     let goes_on = |at: u32| fence[2 + at as usize / 8] >> (at % 8) & 1 == 1;
     let begins = |at: u32| first(at) == code && !goes_on(at);
     let (mut low, mut high) = (0, count);

@@ -336,6 +336,7 @@ impl Store<'_> {
         debug_assert!(job.index.is_none() == out.head.is_recent(), "a level is of one index");
         debug_assert!(out.distinct <= out.entries, "codes that differ are entries");
         self.inputs.clear();
+        self.hints.forget();
         self.run_changes += 1;
         self.drops = self.drops.wrapping_add(u32::from(job.drops.is_bottom));
         if out.entries > 64 {

@@ -24,6 +24,7 @@ mod error;
 mod fence;
 mod flush;
 mod group;
+mod hints;
 mod job;
 mod learn;
 mod levels;
@@ -64,6 +65,7 @@ use flysch_nand::Nand;
 use self::bloom::Blooms;
 use self::entry::Shape;
 use self::fence::Fence;
+use self::hints::Hints;
 use self::job::Job;
 use self::lost::Lost;
 use self::memtable::Memtable;
@@ -124,6 +126,7 @@ pub struct Store<'ram> {
     /// A bit for each index, set once rows of it were replaced or moved.
     updated: u8,
     lost: Lost,
+    hints: Hints,
 }
 
 /// Slices of merging at an insert where merges were left behind.
@@ -162,6 +165,7 @@ impl<'ram> Store<'ram> {
             keeps_all: false,
             updated: 0,
             lost: Lost::NONE,
+            hints: Hints::new(),
         }
     }
 

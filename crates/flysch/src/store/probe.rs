@@ -16,7 +16,6 @@ use super::memtable::Segment;
 use super::range::{Held, Range};
 use super::read::Reading;
 use super::run::{LEARNT, OPEN, Run};
-use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use super::{Store, StoreConfig};
 use crate::media::Media;
@@ -185,14 +184,17 @@ impl SoleProbe {
                 continue;
             }
             let (header, mut reader) = reading.open(run, unit, shape)?;
-            let (mut place, mut found) = (0, None);
+            let (mut place, mut found, mut below) = (0, None, None);
             while !reader.is_done() {
                 reading.step(&mut reader, run, unit, shape)?;
                 let entry = reader.entry(self.index);
                 if entry.code > self.code {
+                    let below = below.filter(|_| place == 0 && section.is_fenced);
+                    below.inspect(|&below| store.hints.note_gap(run, (below, entry.code)));
                     return Ok(self.finish(found));
                 }
                 if entry.code < self.code {
+                    below = Some(entry.code);
                     continue;
                 }
                 place += 1;
@@ -264,20 +266,18 @@ impl Store<'_> {
     }
 
     /// The unit of a run in which a code begins, if it is there; None where it cannot be. Cost:
-    /// none where the run's bounds or its Bloom filter rule it out; else see [`Seek`].
+    /// none where the run's bounds, its Bloom filter or a hint rule it out; else see
+    /// [`Seek`](super::seek::Seek).
     pub(crate) fn first_unit<N: Nand>(
         &self,
         (slot, run): (usize, &Run),
         (index, code): (u8, u64),
         reading: &mut Reading<'_, '_, N>,
     ) -> Result<Option<u32>, StoreError> {
-        let shape = self.shapes[usize::from(index)];
-        if !self.may_hold(slot, run, index, code) {
+        if !self.may_hold(slot, run, index, code) || self.hints.deny(run, code) {
             return Ok(None);
         }
-        let mut seek = Seek::new(run, index, code, shape);
-        while !seek.step(reading, run, shape)? {}
-        Ok(Some(seek.unit()))
+        self.unit_of(run, (index, code), reading).map(Some)
     }
 
     /// Whether a run may hold a code, by its bounds and its Bloom filter. Nothing is read.

@@ -25,7 +25,6 @@ use super::memtable::Segment;
 use super::probe::Place;
 use super::read::Reading;
 use super::run::Run;
-use super::seek::Seek;
 use super::table::SOURCES_MAX;
 use crate::media::Media;
 
@@ -426,9 +425,7 @@ impl Range<[Held]> {
             let section = run.section(self.index);
             return Ok(section.start + section.units - 1 - u32::from(section.is_fenced));
         };
-        let mut seek = Seek::new(run, self.index, code, shape);
-        while !seek.step(reading, run, shape)? {}
-        Ok(seek.unit())
+        store.unit_of(run, (self.index, code), reading)
     }
 
     /// Hold an entry, unless a newer one that replaces it is held. `is_newer` says that it is newer

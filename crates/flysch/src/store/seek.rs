@@ -8,9 +8,11 @@
 
 use flysch_nand::Nand;
 
+use super::Store;
 use super::entry::Shape;
 use super::error::StoreError;
 use super::fence::{self, Found, fence_of, group_of, group_start};
+use super::hints::Guide;
 use super::read::Reading;
 use super::run::Run;
 
@@ -26,6 +28,8 @@ pub(crate) struct Seek {
     /// How many units the next leap passes; 0 once the unit lies between two that were read.
     leap: u32,
     by_fences: bool,
+    /// The fence that told the unit; None where none did.
+    told_by: Option<u32>,
 }
 
 /// A fenced section of at most so many units is searched without its fence.
@@ -47,10 +51,19 @@ impl Seek {
         if by_fences {
             let group = |unit| group_of(unit, shape);
             let (high, next) = (group(high), group(unit));
-            return Self { code, index, low: 0, high, next, leap: 0, by_fences };
+            let (low, leap, told_by) = (0, 0, None);
+            return Self { code, index, low, high, next, leap, by_fences, told_by };
         }
         let low = if section.planned > 0 { unit } else { low };
-        Self { code, index, low, high, next: unit, leap: 1, by_fences }
+        Self { code, index, low, high, next: unit, leap: 1, by_fences, told_by: None }
+    }
+
+    /// Go where a hint leads to.
+    const fn follow(&mut self, hint: Guide) {
+        match hint {
+            Guide::Unit(unit) => (self.low, self.high, self.by_fences) = (unit, unit, false),
+            Guide::Group(group) => self.next = group,
+        }
     }
 
     /// The unit that was found.
@@ -124,7 +137,10 @@ impl Seek {
         self.leap += 1;
         let start = group_start(group, shape);
         match found.ok_or_else(|| reading.malformed(run, unit))? {
-            Found::Unit(at) => return Ok(self.end(start + at)),
+            Found::Unit(at) => {
+                self.told_by = Some(unit);
+                return Ok(self.end(start + at));
+            }
             // The code lies before this group, and behind the groups before it: so between the two.
             Found::Before if group == self.low => return Ok(self.end(start.saturating_sub(2))),
             Found::Before => (self.high, self.next) = (group - 1, group - 1),
@@ -158,5 +174,36 @@ impl Seek {
         let turns = is_behind != (self.next <= next);
         self.next = next;
         self.leap = if on && !turns { self.leap * 2 } else { 0 };
+    }
+}
+
+impl Store<'_> {
+    /// The unit of a run's section in which a code begins, or would begin. Cost: none where a hint
+    /// tells it; else a read for each step of a [`Seek`].
+    pub(crate) fn unit_of<N: Nand>(
+        &self,
+        run: &Run,
+        (index, code): (u8, u64),
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<u32, StoreError> {
+        let shape = self.shapes[usize::from(index)];
+        let mut seek = Seek::new(run, index, code, shape);
+        if seek.by_fences
+            && let Some(hint) = self.hints.find(run, code)
+        {
+            seek.follow(hint);
+        }
+        while !seek.step(reading, run, shape)? {}
+        let unit = seek.unit();
+        if let Some(fence) = seek.told_by {
+            let group = group_of(unit, shape);
+            let at = unit - group_start(group, shape);
+            // The buffer still holds the fence.
+            if let Some([near, far]) = fence::about(reading.unit(run, fence)?, at, shape) {
+                self.hints.note_unit(run, unit, near);
+                self.hints.note_group(run, group, far);
+            }
+        }
+        Ok(unit)
     }
 }

@@ -208,6 +208,7 @@ impl Store<'_> {
         self.put_off.clear();
         self.inputs.clear();
         self.memtable.clear();
+        self.hints.forget();
         self.run_changes = self.run_changes.wrapping_add(1);
         self.puts = self.puts.wrapping_add(1);
         self.learning = 0;
