@@ -126,7 +126,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let index = || self.index(wanted.table, wanted.index);
         debug_assert!(index().is_ok_and(|index| index.is_unique), "a key has one current row");
         let (number, code) = self.code(wanted)?;
-        Ok(SoleProbe::new(number, code))
+        // Where tables share an index of the store, others may be changed.
+        let is_final = !self.is_changed(wanted.table);
+        Ok(if is_final { SoleProbe::of_final(number, code) } else { SoleProbe::new(number, code) })
     }
 
     /// The next entry of a probe of a unique index. Cost: as [`Probe::next`].

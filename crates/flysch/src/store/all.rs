@@ -79,7 +79,7 @@ impl All {
     ) -> Result<Option<Pointers>, StoreError> {
         let mut some = Pointers::new();
         let mut reading = Reading::new(media, cell, &store.lost);
-        while let Some(place) = store.place(self.index, self.source) {
+        while let Some(place) = store.place(self.index, self.source, false) {
             let has_more = match place {
                 Place::Memory(segment) => self.in_memory(store, segment, &mut some),
                 Place::Run(slot) => {

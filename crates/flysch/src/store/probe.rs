@@ -42,6 +42,8 @@ pub struct Probe {
 pub(crate) struct SoleProbe {
     index: u8,
     code: u64,
+    /// Whether no row of the code was ever replaced, whatever became of others in the index.
+    is_final: bool,
     /// The counts of changes in the store for which the rest is valid; None before the first call.
     generation: Option<(u32, u32)>,
     /// The present source; in a run the present unit, once it is known; and how many of its entries
@@ -103,6 +105,7 @@ impl SoleProbe {
         Self {
             index,
             code,
+            is_final: false,
             generation: None,
             source: 0,
             unit: None,
@@ -110,6 +113,12 @@ impl SoleProbe {
             backs: [0; BACKS_MAX],
             back_count: 0,
         }
+    }
+
+    /// The same where no row of the code was ever replaced, nor will be while the probe is used: it
+    /// goes to the largest level first, which is the likeliest to have the row.
+    pub(crate) const fn of_final(index: u8, code: u64) -> Self {
+        Self { is_final: true, ..Self::new(index, code) }
     }
 
     /// The next entry; None behind the last. Cost: as [`Probe::next`].
@@ -126,7 +135,7 @@ impl SoleProbe {
             self.generation = generation;
         }
         let mut reading = Reading::new(media, cell, &store.lost);
-        while let Some(place) = store.place(self.index, self.source) {
+        while let Some(place) = store.place(self.index, self.source, self.is_final) {
             let found = match place {
                 Place::Memory(segment) => self.in_memory(store, segment),
                 Place::Run(slot) => self.in_run(store, usize::from(slot), &mut reading)?,
@@ -252,12 +261,13 @@ impl Store<'_> {
     }
 
     /// The `number`-th source of an index in the order of lookups: the newest first, or the largest
-    /// run first where rows are never replaced. None behind the last.
-    pub(crate) fn place(&self, index: u8, number: u8) -> Option<Place> {
+    /// run first where rows of the index are never replaced, or that of the code was not. None
+    /// behind the last.
+    pub(crate) fn place(&self, index: u8, number: u8, is_final: bool) -> Option<Place> {
         let mut order = [Place::Memory(Segment::Open); SOURCES_MAX];
         let order = self.order(index, &mut order);
         let committed = Place::Memory(Segment::Committed);
-        if !self.is_updated(index)
+        if (is_final || !self.is_updated(index))
             && let Some(at) = order.iter().position(|place| *place == committed)
         {
             order[at + 1..].reverse();

@@ -168,7 +168,7 @@ impl Sweep {
         }
         let mut reading = Reading::new(media, cell, &store.lost);
         let mut source = 0;
-        while let Some(place) = store.place(self.index, source) {
+        while let Some(place) = store.place(self.index, source, false) {
             match place {
                 Place::Memory(segment) => self.in_memory(store, segment, from, sight),
                 Place::Run(slot) => {
