@@ -85,7 +85,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn has_space(&self, claim: Claim, more: u32) -> bool {
         let is_free = self.media.free_count() > self.kept_back(claim) + more;
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
-        is_free && has_spans && self.has_numbers(claim, more)
+        is_free && has_spans && self.has_numbers(claim, 0)
     }
 
     /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings
@@ -162,10 +162,13 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
     /// again after a refused row, there has to be space for a few rows, whatever blocks these come
     /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
-    /// Where so much space cannot be had, it is not tried again.
+    /// Numbers are always wanted for many blocks: transactions that are rolled back use them up, and
+    /// no commit does compaction for those.
     fn has_space_ahead(&self) -> bool {
         let few_rows = 2 + u32::from(list_len(self.media.partition().count));
+        let many_blocks = self.media.numbers().block_count() / 16;
         self.has_space(Claim::Grow, if self.compaction.keeps_up { 0 } else { few_rows })
+            && self.has_numbers(Claim::Grow, many_blocks)
     }
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.

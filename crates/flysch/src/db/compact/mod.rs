@@ -44,7 +44,7 @@ pub(super) struct Compaction {
     /// Slices of merging that are due in return for the entries of moved rows.
     pub(super) owed: u32,
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
-    /// session, or more space cannot be had; and no row was refused since.
+    /// session, and no row was refused since.
     pub(super) keeps_up: bool,
     survey: survey::Survey,
 }

@@ -18,6 +18,7 @@ mod joins;
 mod ledger;
 mod lies;
 mod lives;
+mod lost_levels;
 mod memory;
 mod moments;
 mod nvram;

@@ -1,0 +1,131 @@
+//! Lost pages of large levels: units, and the fences by which units are found. A repair gives every
+//! index all of its rows back, whichever page was lost, and whatever merge was under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+
+use super::image::{Image, is_of_run};
+
+const fn ordered(columns: &'static [u8], is_unique: bool) -> Index<'static> {
+    Index { columns, kind: IndexKind::Ordered, is_unique }
+}
+
+/// Keys that do not lie evenly, so that their levels are packed and have fences.
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "line",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("rank", ColumnType::Integer),
+            Column::required("name", ColumnType::Text),
+        ],
+        indexes: &[ordered(&[0], true), ordered(&[1], false), ordered(&[2], true)],
+        zone: None,
+        keep: None,
+    }],
+};
+const OPTIONS: Options = Options { partition: None, seed: 7, capacity: 10_000 };
+const RAM: usize = 14_000;
+const RANK: u8 = 1;
+const NAME: u8 = 2;
+
+/// A few rows of each rank; most ranks are small.
+fn rank(id: i64) -> i64 {
+    (id % 577) * (id % 577) * (id % 577)
+}
+
+/// Names in bunches.
+fn name(id: i64) -> String {
+    format!("{}{:04}", ["a", "bb", "bbbb", "z"][usize::try_from(id % 4).unwrap()], id * 7919 % 9973)
+}
+
+/// A device of so many rows, in which whatever merge is due is under way.
+fn device(rows: i64) -> Image {
+    let (mut image, mut ram) = (Image::of(512, 16, 200), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    for first in (0..rows).step_by(20) {
+        let mut tx = db.begin().unwrap();
+        for id in first..(first + 20).min(rows) {
+            let name = name(id);
+            let row = [Value::Integer(id), Value::Integer(rank(id)), Value::Text(&name)];
+            tx.insert(0, &row).unwrap();
+        }
+        tx.commit(Durability::Durable).unwrap();
+    }
+    drop(db);
+    image
+}
+
+type Ids = BTreeSet<i64>;
+
+/// The ids of the rows that have a key in an index.
+fn ids(db: &mut Db<'_, '_, &mut Image>, index: u8, key: Value<'_>) -> Result<Ids, DbError> {
+    let mut rows = db.find(0, index, &[key])?;
+    let (mut ids, mut out) = (Ids::new(), [0; 64]);
+    while let Some(row) = rows.next(db, &mut out)? {
+        let Value::Integer(id) = row.column(0)? else { panic!("an id is a number") };
+        assert!(ids.insert(id), "row {id} comes once");
+    }
+    Ok(ids)
+}
+
+/// All ids in the order of an index.
+fn walk(db: &mut Db<'_, '_, &mut Image>, index: u8) -> Result<Vec<i64>, DbError> {
+    let mut rows = db.range_of(0, index, (&[], &[]), Direction::Forward)?;
+    let (mut ids, mut out) = (Vec::new(), [0; 64]);
+    while let Some(row) = rows.next(db, &mut out)? {
+        let Value::Integer(id) = row.column(0)? else { panic!("an id is a number") };
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// Ask for every `step`-th row by each index, and for all rows in the order of each.
+fn check(db: &mut Db<'_, '_, &mut Image>, rows: i64, step: usize, story: &str) {
+    let mut of_rank = BTreeMap::<i64, Ids>::new();
+    (0..rows).for_each(|id| {
+        of_rank.entry(rank(id)).or_default().insert(id);
+    });
+    for id in (0..rows).step_by(step) {
+        let one = Ok(Ids::from([id]));
+        assert_eq!(ids(db, 0, Value::Integer(id)), one, "id {id}, {story}");
+        assert_eq!(ids(db, NAME, Value::Text(&name(id))), one, "name of {id}, {story}");
+        let like = ids(db, RANK, Value::Integer(rank(id)));
+        assert_eq!(like.as_ref(), Ok(&of_rank[&rank(id)]), "rank of {id}, {story}");
+        assert_eq!(ids(db, 0, Value::Integer(-1 - id)), Ok(Ids::new()), "{story}");
+        let absent = format!("{}x", name(id));
+        assert_eq!(ids(db, NAME, Value::Text(&absent)), Ok(Ids::new()), "{story}");
+    }
+    for index in [0, RANK, NAME] {
+        let mut walked = walk(db, index).unwrap_or_else(|error| panic!("{error}: {story}"));
+        assert_eq!(walked.len(), usize::try_from(rows).unwrap(), "index {index}, {story}");
+        walked.sort_unstable();
+        assert!(walked.into_iter().eq(0..rows), "index {index}, {story}");
+    }
+}
+
+#[test]
+fn whichever_page_of_a_large_level_is_lost_its_rows_are_found() {
+    let mut repairs = 0;
+    for rows in [1800, 2480, 3140] {
+        let image = device(rows);
+        let pages = image.written().into_iter().filter(|&page| is_of_run(image.bytes(page)[0]));
+        for page in pages.collect::<Vec<_>>().into_iter().step_by(3) {
+            let story = format!("{rows} rows, page {page}");
+            let (mut image, mut ram) = (image.clone(), vec![0; RAM]);
+            image.rotten.insert(page);
+            let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+            let repaired = db.repair().unwrap_or_else(|error| panic!("{error}: {story}"));
+            if repaired.lost_pages == 0 {
+                continue;
+            }
+            repairs += 1;
+            check(&mut db, rows, 97, &story);
+            while db.maintain(Budget { operations: 50 }).unwrap() {}
+            check(&mut db, rows, 311, &story);
+        }
+    }
+    assert!(repairs > 50, "{repairs} repairs");
+}
