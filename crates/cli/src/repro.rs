@@ -127,7 +127,7 @@ fn measure(selected: &[Selection], effort: Effort, seeds: u64) -> Result<Vec<Fin
     let done = |steps| bar.inc(steps);
     let one = |(paper, items): &Selection| {
         bar.set_message(format!("paper {}", paper.number));
-        let of_seed = |seed| paper.measure(items, &Trial { effort, seed, done: &done });
+        let of_seed = |seed| paper.measure(items, &Trial::new(effort, seed, &done));
         let all = (1..=seeds).map(of_seed).collect::<Result<Vec<_>, _>>();
         let all = all.map_err(|error| Failure::of(&error))?;
         Ok(merged(all).expect("there is a first seed"))

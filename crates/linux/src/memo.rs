@@ -1,14 +1,16 @@
-//! Memos: caches of a function's output, by its input bytes.
+//! Memos: caches of a function's output, by a digest of its input.
 //!
 //! Many simulations compress the same data: the rows that fill a table, or a page that is read
 //! again. A memo saves that work. It changes how long a simulation takes on the host, never its
-//! result, since the whole input is compared.
+//! result. The digest has 128 bits, so that two inputs of all runs ever made have the same one is
+//! far less likely than a fault of the host's memory. The input itself need not be kept, and so
+//! a memo holds twice as much.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of inputs and outputs that a memo holds at most.
+/// Bytes of outputs that a memo holds at most.
 const LIMIT: usize = 64 << 20;
 /// Bytes of a generation. When the young one would exceed this, it becomes the old one, and what
 /// was not recalled since the last time is forgotten.
@@ -17,24 +19,18 @@ const GENERATION: usize = LIMIT / 2;
 /// Outputs of one function by input, shared by all threads.
 pub(crate) struct Memo(Mutex<Kept>);
 
-/// Entries by checksum and length of the input and by the function's parameter. If two inputs agree
-/// in all three, the one computed last is kept.
+/// Outputs by digest and length of the input and by the function's parameter.
 struct Kept {
     young: Generation,
     old: Generation,
 }
 
 struct Generation {
-    entries: BTreeMap<Key, Entry>,
+    entries: BTreeMap<Key, Box<[u8]>>,
     bytes: usize,
 }
 
-type Key = (u32, usize, u64);
-
-struct Entry {
-    input: Box<[u8]>,
-    output: Box<[u8]>,
-}
+type Key = ([u64; 2], usize, u64);
 
 impl Memo {
     pub(crate) const fn new() -> Self {
@@ -49,12 +45,12 @@ impl Memo {
         input: &[u8],
         compute: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
-        let key = (crc32fast::hash(input), input.len(), parameter);
-        if let Some(known) = self.kept(|kept| kept.find(key, input)) {
+        let key = (digest(input), input.len(), parameter);
+        if let Some(known) = self.kept(|kept| kept.find(key)) {
             return Some(known);
         }
         let output = compute()?;
-        self.kept(|kept| kept.put(key, input, &output));
+        self.kept(|kept| kept.keep(key, output.as_slice().into()));
         Some(output)
     }
 
@@ -65,26 +61,21 @@ impl Memo {
 }
 
 impl Kept {
-    fn find(&mut self, key: Key, input: &[u8]) -> Option<Vec<u8>> {
-        if let Some(entry) = self.young.entries.get(&key).filter(|entry| *entry.input == *input) {
-            return Some(entry.output.to_vec());
+    fn find(&mut self, key: Key) -> Option<Vec<u8>> {
+        if let Some(output) = self.young.entries.get(&key) {
+            return Some(output.to_vec());
         }
-        let is_old = self.old.entries.get(&key).is_some_and(|entry| *entry.input == *input);
-        let entry = if is_old { self.old.take(key) } else { None }?;
-        let output = entry.output.to_vec();
-        self.keep(key, entry);
-        Some(output)
+        let output = self.old.take(key)?;
+        let found = output.to_vec();
+        self.keep(key, output);
+        Some(found)
     }
 
-    fn put(&mut self, key: Key, input: &[u8], output: &[u8]) {
-        self.keep(key, Entry { input: input.into(), output: output.into() });
-    }
-
-    fn keep(&mut self, key: Key, entry: Entry) {
-        if self.young.bytes + entry.size() > GENERATION {
+    fn keep(&mut self, key: Key, output: Box<[u8]>) {
+        if self.young.bytes + output.len() > GENERATION {
             self.old = mem::replace(&mut self.young, Generation::new());
         }
-        self.young.put(key, entry);
+        self.young.put(key, output);
     }
 }
 
@@ -93,29 +84,51 @@ impl Generation {
         Self { entries: BTreeMap::new(), bytes: 0 }
     }
 
-    fn put(&mut self, key: Key, entry: Entry) {
-        self.bytes += entry.size();
-        if let Some(replaced) = self.entries.insert(key, entry) {
-            self.bytes -= replaced.size();
+    fn put(&mut self, key: Key, output: Box<[u8]>) {
+        self.bytes += output.len();
+        if let Some(replaced) = self.entries.insert(key, output) {
+            self.bytes -= replaced.len();
         }
     }
 
-    fn take(&mut self, key: Key) -> Option<Entry> {
-        let entry = self.entries.remove(&key)?;
-        self.bytes -= entry.size();
-        Some(entry)
+    fn take(&mut self, key: Key) -> Option<Box<[u8]>> {
+        let output = self.entries.remove(&key)?;
+        self.bytes -= output.len();
+        Some(output)
     }
 }
 
-impl Entry {
-    const fn size(&self) -> usize {
-        self.input.len() + self.output.len()
-    }
+/// Initial values of a digest's halves, and what keeps them apart: bits of the golden ratio and of
+/// square roots.
+const HALVES: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0x6A09_E667_F3BC_C908];
+const FACTORS: [u64; 2] = [0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B];
+
+/// A hash of 128 bits. Each half takes in 16 bytes at a time by a product, whose upper and lower
+/// bits are folded together, as in wyhash (Wang Yi, 2019). The rest is filled up with zeros.
+fn digest(input: &[u8]) -> [u64; 2] {
+    let (chunks, rest) = input.as_chunks::<16>();
+    let mut last = [0; 16];
+    last[..rest.len()].copy_from_slice(rest);
+    chunks.iter().chain([&last]).fold(HALVES, |[one, other], chunk| {
+        let [low, high] = halves_of(u128::from_le_bytes(*chunk));
+        [folded(one ^ low, FACTORS[0] ^ high), folded(other ^ high, FACTORS[1] ^ low)]
+    })
+}
+
+const fn folded(one: u64, other: u64) -> u64 {
+    let [low, high] = halves_of(one as u128 * other as u128);
+    low ^ high
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the rest is the other half")]
+const fn halves_of(number: u128) -> [u64; 2] {
+    [number as u64, (number >> 64) as u64]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn what_is_known_is_not_computed_and_what_differs_is() {
@@ -140,18 +153,22 @@ mod tests {
     }
 
     #[test]
-    fn inputs_of_one_checksum_are_told_apart() {
-        // CRC-32 is linear: any checksum can be reached by choosing the last four bytes.
-        let (one, other) = ([0_u8; 8], {
-            let mut bytes = [0_u8; 8];
-            bytes[..5].copy_from_slice(&0x1_DB71_0641_u64.to_le_bytes()[..5]);
-            bytes
-        });
-        assert_eq!(crc32fast::hash(&one), crc32fast::hash(&other));
-        let memo = Memo::new();
-        assert_eq!(memo.recall(0, &one, || Some(vec![1])), Some(vec![1]));
-        assert_eq!(memo.recall(0, &other, || Some(vec![2])), Some(vec![2]));
-        assert_eq!(memo.recall(0, &one, || Some(vec![1])), Some(vec![1]));
+    fn inputs_that_differ_in_a_bit_differ_in_both_halves_of_their_digests() {
+        let mut input = [0; 100];
+        let mut halves = [BTreeSet::new(), BTreeSet::new()];
+        let mut count = 0;
+        for fill in [0, 0x55, 0xFF] {
+            input.fill(fill);
+            for bit in 0..input.len() * 8 {
+                input[bit / 8] ^= 1 << (bit % 8);
+                count += 1;
+                for (half, known) in digest(&input).into_iter().zip(&mut halves) {
+                    known.insert(half);
+                }
+                input[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+        assert_eq!(halves.map(|known| known.len()), [count, count]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The papers' experiments, and the verdict on each of their claims.
 //!
 //! From the bottom up: [`band`] says how far a measurement may be from a paper's value. [`claim`]
-//! is a statement of a paper with its measurement and verdict. [`listing`] is a table. [`paper`]
-//! holds a paper's items and the experiments that measure them, and [`selection`] finds them by
-//! name. [`seeds`] joins the findings of several seeds. `page` and [`files`] write the results.
+//! is a statement of a paper with its measurement and verdict. [`listing`] is a table. `cells`
+//! makes each run once. [`paper`] holds a paper's items and the experiments that measure them, and
+//! [`selection`] finds them by name. [`seeds`] joins the findings of several seeds. `page` and
+//! [`files`] write the results.
 //! Each paper has a module of its own.
 //!
 //! Invariants:
@@ -19,6 +20,7 @@
 )]
 
 pub mod band;
+mod cells;
 pub mod claim;
 pub mod files;
 pub mod listing;

@@ -4,11 +4,11 @@ use std::error::Error;
 use std::fmt;
 
 use flysch_charts::figure::Figure;
-use flysch_lab::bench::grid;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use rayon::prelude::*;
 
+use super::cells::Cells;
 use super::claim::{Claim, Row};
 use super::listing::Listing;
 
@@ -68,6 +68,7 @@ pub struct Trial<'a> {
     pub seed: u64,
     /// Called with the number of steps that were just completed, from any thread.
     pub done: &'a (dyn Fn(u64) + Sync),
+    cells: Cells,
 }
 
 /// The results of an experiment.
@@ -115,14 +116,19 @@ impl Error for ReproError {}
 /// this many seeds.
 const SEED_STRIDE: u64 = 1 << 20;
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
+    /// A trial without any runs.
+    pub fn new(effort: Effort, seed: u64, done: &'a (dyn Fn(u64) + Sync)) -> Self {
+        Self { effort, seed, done, cells: Cells::default() }
+    }
+
     /// The seed in this trial for a run that has `seed` in the first trial.
     pub fn seed_of(&self, seed: u64) -> u64 {
         seed + (self.seed - 1) * SEED_STRIDE
     }
 
     /// A copy of the scenarios with the seeds of this trial.
-    pub fn seeded(&self, scenarios: &[Scenario]) -> Vec<Scenario> {
+    fn seeded(&self, scenarios: &[Scenario]) -> Vec<Scenario> {
         let mut seeded = scenarios.to_vec();
         for scenario in &mut seeded {
             scenario.seed = self.seed_of(scenario.seed);
@@ -130,12 +136,13 @@ impl Trial<'_> {
         seeded
     }
 
-    /// Run scenarios on all cores and report one step for each.
+    /// Run scenarios on all cores and report this many steps for each. What an experiment of this
+    /// trial ran before is not run again.
     ///
     /// # Errors
     /// Returns the error of the first scenario that failed.
-    pub fn run_all(&self, scenarios: &[Scenario]) -> Result<Vec<Run>, Cause> {
-        let outcomes = grid::run_all(&self.seeded(scenarios), || (self.done)(1));
+    pub fn run_all(&self, scenarios: &[Scenario], steps: u64) -> Result<Vec<Run>, Cause> {
+        let outcomes = self.cells.run_all(&self.seeded(scenarios), || (self.done)(steps));
         outcomes.into_iter().map(|outcome| outcome.map_err(Cause::from)).collect()
     }
 }

@@ -16,8 +16,8 @@ pub(crate) const ERASED: u8 = 0xFF;
 /// An erase therefore changes no cell, and a block keeps its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// The pages one after the other, each with its data and then its OOB bytes. Empty until the
-    /// first program.
+    /// The pages one after the other, each with its data and then its OOB bytes, up to the last one
+    /// that was ever written.
     cells: Vec<u8>,
     pages: Vec<PageState>,
     /// Number of bit errors by page and sector. They stay until the page is erased.
@@ -244,13 +244,14 @@ impl Block {
     /// Clear the bits of a page that are 0 in `bytes`.
     fn lay(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
         let Bytes { page, column, data, oob } = bytes;
-        if self.cells.is_empty() {
-            let page_bytes = page_range(geometry, 0).len();
-            self.cells = vec![0; page_bytes * self.pages.len()];
-        }
-        let cells = &mut self.cells[page_range(geometry, page)];
-        let (page_cells, oob_cells) = cells.split_at_mut(geometry.page_size as usize);
         let written = std::mem::replace(&mut self.pages[page as usize].written, true);
+        let range = page_range(geometry, page);
+        if self.cells.len() < range.end {
+            self.append(geometry, bytes);
+            return;
+        }
+        let cells = &mut self.cells[range];
+        let (page_cells, oob_cells) = cells.split_at_mut(geometry.page_size as usize);
         if written {
             clear_bits(&mut page_cells[column..], data);
             clear_bits(oob_cells, oob);
@@ -258,6 +259,19 @@ impl Block {
             lay_on_erased(page_cells, column, data);
             lay_on_erased(oob_cells, 0, oob);
         }
+    }
+
+    /// Add a page behind those that were ever written.
+    fn append(&mut self, geometry: &Geometry, bytes: Bytes<'_>) {
+        let Bytes { page, column, data, oob } = bytes;
+        let Range { start, end } = page_range(geometry, page);
+        let cells = &mut self.cells;
+        cells.reserve_exact(self.pages.len() * (end - start) - cells.len());
+        cells.resize(start + column, ERASED);
+        cells.extend_from_slice(data);
+        cells.resize(start + geometry.page_size as usize, ERASED);
+        cells.extend_from_slice(oob);
+        cells.resize(end, ERASED);
     }
 }
 

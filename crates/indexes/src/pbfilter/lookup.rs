@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 
 use super::config::BUCKETS;
 use super::partition::read;
-use super::place::positions;
+use super::place::ascending_positions;
 use super::{PASSING, PbFilter, Set};
 use crate::IndexError;
 use crate::flash::{Flash, FlashError};
@@ -44,7 +44,7 @@ impl PbFilter<'_> {
             }
         }
         let mut base = 0;
-        let bits = positions(key, &self.config, self.layout.filter_bits);
+        let bits = ascending_positions(key, &self.config, self.layout.filter_bits);
         for part in self.parts() {
             let filters = self.match_bits(flash, part, &bits).map_err(IndexError::from)?;
             let pages = self.pages_per_filter();
@@ -120,7 +120,7 @@ impl PbFilter<'_> {
         part: Part,
         key: &[u8],
     ) -> Result<u32, FlashError> {
-        let bits = positions(key, &self.config, self.layout.filter_bits);
+        let bits = ascending_positions(key, &self.config, self.layout.filter_bits);
         self.match_bits(flash, part, &bits)
     }
 

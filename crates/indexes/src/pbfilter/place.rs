@@ -27,7 +27,22 @@ impl Eq for Placement {}
 /// The most bits that a key may set.
 pub(super) const PLACES_MAX: usize = 16;
 
-/// The bits that a key sets in a filter, ascending.
+/// The bits that a key sets in a filter, in ascending order.
+pub(super) fn ascending_positions(
+    key: &[u8],
+    config: &PbConfig,
+    filter_bits: u32,
+) -> impl Iterator<Item = u32> + Clone + use<> {
+    let (mut places, mut count) = ([0; PLACES_MAX], 0);
+    for place in positions(key, config, filter_bits) {
+        places[count] = place;
+        count += 1;
+    }
+    places[..count].sort_unstable();
+    places.into_iter().take(count)
+}
+
+/// The bits that a key sets in a filter.
 pub(super) fn positions(
     key: &[u8],
     config: &PbConfig,
@@ -38,7 +53,6 @@ pub(super) fn positions(
     let mut places = [0; PLACES_MAX];
     let Placement(place) = config.placement;
     let bucket = place(key, config.seed, bucket_bits, &mut places[..count]) % BUCKETS;
-    places[..count].sort_unstable();
     places.into_iter().take(count).map(move |place| bucket * bucket_bits + place % bucket_bits)
 }
 

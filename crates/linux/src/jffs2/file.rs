@@ -27,19 +27,25 @@ impl Jffs2 {
         index: u32,
         page: &mut PageBytes,
     ) -> Result<(), FsError> {
-        page.fill(0);
-        let Some(start) = index.checked_mul(PAGE_SIZE) else { return Ok(()) };
+        let Some(start) = index.checked_mul(PAGE_SIZE) else {
+            page.fill(0);
+            return Ok(());
+        };
         let end = start.saturating_add(PAGE_SIZE);
         let fragments: Vec<_> = self.inode(ino).fragments.overlapping(start, end).collect();
+        let mut done = start;
         for (offset, fragment) in fragments {
             let Some(id) = fragment.node else { continue };
             let from = offset.max(start);
             let to = (offset + fragment.len).min(end);
+            page[(done - start) as usize..(from - start) as usize].fill(0);
             let target = &mut page[(from - start) as usize..(to - start) as usize];
             if !self.read_node_data(ino, id, from, target)? {
                 return Err(FsError::Damaged { ino: Ino(ino), offset: u64::from(from) });
             }
+            done = to;
         }
+        page[(done - start) as usize..].fill(0);
         Ok(())
     }
 

@@ -20,14 +20,16 @@ impl Ubifs {
         block: u32,
         page: &mut PageBytes,
     ) -> Result<(), Fault> {
-        page.fill(0);
-        let Some(place) = self.find(Key::data(ino, block))? else { return Ok(()) };
+        let Some(place) = self.find(Key::data(ino, block))? else {
+            page.fill(0);
+            return Ok(());
+        };
         let _scope = self.recorder.scope("ubifs_read_data");
         let bytes = self.read_node(place)?;
         self.unpack_block(place, &bytes, page)
     }
 
-    /// Decompress the data node that was read from `place` into the front of `page`.
+    /// Decompress the data node that was read from `place` into the front of `page`. Zeros follow.
     pub(super) fn unpack_block(
         &self,
         place: Place,
@@ -40,7 +42,9 @@ impl Ubifs {
         let compressor = of_number(node.compression).filter(|_| (1..=page.len()).contains(&size));
         let data = compressor.and_then(|it| unpack(it, node.stored, size, &self.cpu));
         let data = data.ok_or(damaged)?;
-        page[..data.len()].copy_from_slice(&data);
+        let (front, rest) = page.split_at_mut(data.len());
+        front.copy_from_slice(&data);
+        rest.fill(0);
         Ok(())
     }
 

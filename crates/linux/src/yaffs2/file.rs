@@ -38,7 +38,6 @@ impl Yaffs2 {
         index: u32,
         page: &mut PageBytes,
     ) -> Result<(), FsError> {
-        page.fill(0);
         let start = u64::from(index) * u64::from(PAGE_SIZE);
         let size = self.objects.object(id).size;
         let mut done = 0;
@@ -64,7 +63,10 @@ impl Yaffs2 {
         target: &mut [u8],
     ) -> Result<bool, FsError> {
         if self.short_ops.find(id, number).is_none() {
-            if target.len() == self.chunk_size() || !self.short_ops.is_used() {
+            if target.len() == self.chunk_size() {
+                return self.read_file_chunk(id, number, target);
+            }
+            if !self.short_ops.is_used() {
                 let mut data = vec![0; self.chunk_size()];
                 let is_good = self.read_file_chunk(id, number, &mut data)?;
                 target.copy_from_slice(&data[place..place + target.len()]);

@@ -72,7 +72,7 @@ impl Sweep {
                 }
             }
         }
-        Ok(Self { runs: trial.run_all(&scenarios)?, requests })
+        Ok(Self { runs: trial.run_all(&scenarios, 1)?, requests })
     }
 
     /// The runs of one stack and record size, by number of requests.

@@ -102,7 +102,7 @@ pub(super) fn inserts(trial: &Trial<'_>) -> Result<Evidence, Cause> {
             scenarios.push(scenario(Micro::Insert, stack, size, 100)?);
         }
     }
-    let runs = trial.run_all(&scenarios)?;
+    let runs = trial.run_all(&scenarios, 1)?;
     let (jffs2, ubifs) = runs.split_at(TABLE_2.len());
     let mut claims = Vec::new();
     let mut rows = Vec::new();
@@ -190,7 +190,7 @@ pub(super) fn selects(trial: &Trial<'_>) -> Result<Evidence, Cause> {
             scenarios.push(scenario(Micro::Select, stack, size, REQUESTS)?);
         }
     }
-    let runs = trial.run_all(&scenarios)?;
+    let runs = trial.run_all(&scenarios, 1)?;
     let (of_jffs2, of_ubifs) = runs.split_at(SIZES.len());
     let (jffs2, ubifs) = (&of_jffs2[SIZES.len() - 1], &of_ubifs[SIZES.len() - 1]);
     let mut claims = Vec::new();

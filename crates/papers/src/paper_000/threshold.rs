@@ -26,7 +26,7 @@ pub(super) fn threshold(trial: &Trial<'_>) -> Result<Evidence, Cause> {
         Ok(Scenario { keeps_trace: true, ..scenario })
     };
     let scenarios: Vec<Scenario> = SIZES.into_iter().map(run).collect::<Result<_, _>>()?;
-    let runs = trial.run_all(&scenarios)?;
+    let runs = trial.run_all(&scenarios, 1)?;
     let claims = runs.iter().map(|run| {
         let mb = first_flush(run).map_or(f64::NAN, |request| mb(run, request));
         let text = format!("inserts of {} B are flushed before END after, MB", run.inputs.record_size);

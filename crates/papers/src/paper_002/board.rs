@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch_lab::bench::grid::{self, Axes, Grid, ReadAheadOption};
+use flysch_lab::bench::grid::{Axes, Grid, ReadAheadOption};
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::platform::Platform;
@@ -48,13 +48,8 @@ pub(super) fn carry_out(
     steps: u64,
 ) -> Result<Vec<Vec<Run>>, Cause> {
     let scenarios: Vec<Vec<Scenario>> = grids.iter().map(Grid::scenarios).collect();
-    let mut runs =
-        grid::run_all(&trial.seeded(&scenarios.concat()), || (trial.done)(steps)).into_iter();
-    let of_grid = |of: &Vec<Scenario>| {
-        let own = runs.by_ref().take(of.len());
-        own.map(|outcome| outcome.map_err(Cause::from)).collect()
-    };
-    scenarios.iter().map(of_grid).collect()
+    let mut runs = trial.run_all(&scenarios.concat(), steps)?.into_iter();
+    Ok(scenarios.iter().map(|of| runs.by_ref().take(of.len()).collect()).collect())
 }
 
 /// Run each grid with the platform's read-ahead and without it. Each grid has one number of

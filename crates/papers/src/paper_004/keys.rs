@@ -20,13 +20,19 @@ impl Distribution {
 
     /// The key with this number. Numbers are stored with the lowest byte first, as on the token's
     /// processor. The remaining bytes are zero.
-    pub(super) fn key(self, seed: u64, number: u32, size: usize) -> Vec<u8> {
-        let mut key = vec![0; size];
+    pub(super) fn key<const SIZE: usize>(self, seed: u64, number: u32) -> [u8; SIZE] {
+        let mut key = [0; SIZE];
+        self.fill(seed, number, &mut key);
+        key
+    }
+
+    /// Put the key with this number into `key`, which is all zeros.
+    pub(super) fn fill(self, seed: u64, number: u32, key: &mut [u8]) {
         let mut prng = Prng::new(seed << 32 ^ u64::from(number) ^ 0x5DEE_CE66_D1CE_4E5B);
         let value = match self {
             Self::Random => {
-                prng.fill(&mut key);
-                return key;
+                prng.fill(key);
+                return;
             }
             Self::Ordinal => u64::from(number),
             Self::Normal => {
@@ -37,8 +43,7 @@ impl Distribution {
             }
         };
         let bytes = value.to_le_bytes();
-        let len = size.min(bytes.len());
+        let len = key.len().min(bytes.len());
         key[..len].copy_from_slice(&bytes[..len]);
-        key
     }
 }

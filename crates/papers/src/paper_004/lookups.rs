@@ -86,6 +86,9 @@ impl Cost {
 /// many keys of twelve bytes.
 const AROUND: u32 = 128;
 
+/// Bytes of the longest key of the experiments.
+const KEY_SIZE_MAX: usize = 30;
+
 /// The index parameters of the experiment: those of section 6, with the hash function that the
 /// authors chose.
 pub(super) fn config(key_size: u8, hash_count: u8, tuples: u32) -> Result<PbConfig, Cause> {
@@ -106,8 +109,22 @@ pub(super) fn measure(
     }
 }
 
-fn key(config: &PbConfig, number: u32) -> Vec<u8> {
-    Distribution::Random.key(0, number, usize::from(config.key_size))
+/// A random key in the first bytes of a buffer.
+struct Key {
+    bytes: [u8; KEY_SIZE_MAX],
+    size: usize,
+}
+
+impl Key {
+    fn of(config: &PbConfig, number: u32) -> Self {
+        let mut key = Self { bytes: [0; KEY_SIZE_MAX], size: usize::from(config.key_size) };
+        Distribution::Random.fill(0, number, &mut key.bytes[..key.size]);
+        key
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.size]
+    }
 }
 
 fn around(size: u32) -> impl Iterator<Item = u32> {
@@ -121,18 +138,18 @@ fn measure_scan(structure: Structure, config: PbConfig, sizes: &[u32]) -> Result
     let mut count = 0;
     for &tuples in sizes {
         for number in count..tuples {
-            sequence.insert(&key(&config, number))?;
+            sequence.insert(Key::of(&config, number).bytes())?;
         }
         count = tuples;
         let before = sequence.device.hooks.busy_ms();
         sequence.device.hooks.forget();
         let mut work = Work::default();
         for number in around(tuples) {
-            let key = key(&config, number);
+            let key = Key::of(&config, number);
             work += if structure == Structure::KeyArea {
-                sequence.scan_keys(&key)?
+                sequence.scan_keys(key.bytes())?
             } else {
-                sequence.scan_summary(&key)?
+                sequence.scan_summary(key.bytes())?
             };
         }
         costs.push(average(tuples, &sequence.device.hooks, before, work));
@@ -164,7 +181,8 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
     let mut count = 0;
     for &tuples in sizes {
         for number in count..tuples {
-            index.insert(&mut flash, &key(&config, number), number).map_err(engine_error)?;
+            let key = Key::of(&config, number);
+            index.insert(&mut flash, key.bytes(), number).map_err(engine_error)?;
         }
         count = tuples;
         let before = flash.nand().hooks.busy_ms();
@@ -178,7 +196,8 @@ fn measure_pbfilter(config: PbConfig, sizes: &[u32]) -> Result<Vec<Cost>, Cause>
                 found = Some(pointer);
                 Ok::<_, IndexError>(ControlFlow::Break(()))
             };
-            index.lookup(&mut flash, &key(&config, number), visit).map_err(engine_error)?;
+            let key = Key::of(&config, number);
+            index.lookup(&mut flash, key.bytes(), visit).map_err(engine_error)?;
             if found != Some(number) {
                 return Err("a key of the index is not found".into());
             }

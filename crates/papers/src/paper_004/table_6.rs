@@ -91,7 +91,9 @@ fn mean_reads(
     let mut flash = Flash::mount(device, &mut table).map_err(|error| engine_error(error.into()))?;
     let mut index = PbFilter::create(&mut flash, config, &mut ram).map_err(engine_error)?;
     for number in 0..KEYS {
-        index.insert(&mut flash, &distribution.key(0, number, 12), number).map_err(engine_error)?;
+        index
+            .insert(&mut flash, &distribution.key::<12>(0, number), number)
+            .map_err(engine_error)?;
     }
     flash.nand_mut().hooks.forget();
     let mut prng = Prng::new(6);
@@ -106,7 +108,9 @@ fn mean_reads(
                 ControlFlow::Continue(())
             })
         };
-        index.lookup(&mut flash, &distribution.key(0, number, 12), visit).map_err(engine_error)?;
+        index
+            .lookup(&mut flash, &distribution.key::<12>(0, number), visit)
+            .map_err(engine_error)?;
         if !is_found {
             return Err("a key of the index is not found".into());
         }

@@ -81,7 +81,8 @@ impl InodeNode {
     /// The bytes of the node with its data and checksums.
     pub(in super::super) fn emit(&self, data: &[u8]) -> Vec<u8> {
         let total_len = INODE_SIZE + self.csize;
-        let mut node = vec![0; total_len as usize];
+        let mut node = Vec::with_capacity(total_len as usize);
+        node.resize(INODE_SIZE as usize, 0);
         Header { node_type: NodeType::Inode, total_len }.emit(&mut node);
         let fields = [
             (12, self.ino),
@@ -104,7 +105,7 @@ impl InodeNode {
         put_u16(&mut node, 56, u16::from(self.compression.number()));
         let crc = crc32(&node[..CHECKED]);
         put_u32(&mut node, 64, crc);
-        node[INODE_SIZE as usize..].copy_from_slice(data);
+        node.extend_from_slice(data);
         node
     }
 
