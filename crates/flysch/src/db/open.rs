@@ -300,9 +300,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         Ok(is_clean)
     }
 
-    /// Leave out the pages behind each head whose program a cut may have interrupted, and the rest of
-    /// a block that has too many of them. Returns their number. Cost: some seven reads for each head
-    /// whose block has pages left.
+    /// Leave out the pages behind each head whose program a cut may have interrupted, and the rest
+    /// of a block that has too many of them. Returns their number. Cost: some seven reads for each
+    /// head whose block has pages left.
     #[inline(never)]
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);

@@ -54,7 +54,8 @@ impl Sought {
     }
 }
 
-/// A lookup of a unique key, which a program often asks for twice: to read a row, and to replace it.
+/// A lookup of a unique key. A program often asks for a key twice: to read its row, and to replace
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     wanted: Wanted,

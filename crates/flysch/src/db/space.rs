@@ -162,8 +162,8 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
     /// again after a refused row, there has to be space for a few rows, whatever blocks these come
     /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
-    /// Numbers are always wanted for many blocks: transactions that are rolled back use them up, and
-    /// no commit does compaction for those.
+    /// Numbers are always wanted for many blocks: transactions that are rolled back use them up,
+    /// and no commit does compaction for those.
     fn has_space_ahead(&self) -> bool {
         let few_rows = 2 + u32::from(list_len(self.media.partition().count));
         let many_blocks = self.media.numbers().block_count() / 16;
@@ -201,8 +201,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.yield_rings()
     }
 
-    /// Do so many slices of merges, or fewer where fewer are due, and let the blocks of old runs go.
-    /// Sessions that end after a commit get no further with merges than their rows pay for, and
+    /// Do so many slices of merges, or fewer where fewer are due, and let the blocks of old runs
+    /// go. Sessions that end after a commit get no further with merges than their rows pay for, and
     /// their runs would hold all blocks. Returns whether anything was done.
     fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
         let mut done = 0;

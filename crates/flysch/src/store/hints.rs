@@ -1,8 +1,8 @@
 //! Hints: what lookups learnt of packed levels, so that the next ones near by read less.
 //!
 //! A packed level is searched by its fences. Where codes do not lie evenly, as those of keys of
-//! several columns, the first guess of the fence is bad, and a lookup reads some four. But a program
-//! asks for keys that lie near each other: the lines of one order, one after the other.
+//! several columns, the first guess of the fence is bad, and a lookup reads some four. But a
+//! program asks for keys that lie near each other: the lines of one order, one after the other.
 //!
 //! ```text
 //! group   the fence of this group tells the unit of codes between these two

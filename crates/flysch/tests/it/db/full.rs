@@ -214,8 +214,8 @@ fn a_scan_says_that_rows_were_moved() {
 const MANY: core::ops::Range<i64> = 1000..1100;
 
 /// Transactions that fill blocks and are rolled back. Nothing of them stays, yet the head of new
-/// rows goes on by their blocks, and came round to the oldest one. Between commits there may be many
-/// of them: a row was refused then on a device half empty.
+/// rows goes on by their blocks, and came round to the oldest one. Between commits there may be
+/// many of them: a row was refused then on a device half empty.
 #[test]
 fn what_is_rolled_back_takes_no_numbers_for_good() {
     let (mut image, mut ram) = (Image::of(512, 8, 40), vec![0; RAM]);

@@ -54,7 +54,6 @@ fn device(rows: i64) -> Image {
         }
         tx.commit(Durability::Durable).unwrap();
     }
-    drop(db);
     image
 }
 
