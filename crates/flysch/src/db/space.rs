@@ -96,8 +96,9 @@ impl<N: Nand> Db<'_, '_, N> {
             Claim::Turn => 0,
             Claim::Shrink => NUMBERS_KEPT,
         };
-        debug_assert!(least * 4 < self.media.numbers().block_count(), "blocks are moved before");
-        ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= least + more)
+        let wanted = least + more;
+        debug_assert!(wanted * 4 < self.media.numbers().block_count(), "blocks are moved before");
+        ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= wanted)
     }
 
     /// Refuse a row where the transaction has taken so many blocks that the record of its commit

@@ -140,7 +140,8 @@ impl Spans {
     /// The spans of a block.
     pub(crate) fn of_block(
         &self,
-        (space, block): (Space, u32),
+        space: Space,
+        block: u32,
         numbers: Numbers,
     ) -> impl Iterator<Item = &Span> {
         let within =
@@ -153,7 +154,7 @@ impl Spans {
     pub(crate) fn crowd(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         debug_assert!(space.holds_rows(), "only spaces of rows have spans");
         usize::from(self.len) >= SPANS_MANY
-            && self.of_block((space, block), numbers).count() >= SPANS_LEFT
+            && self.of_block(space, block, numbers).count() >= SPANS_LEFT
     }
 
     /// The span in which a page lies; None where the page is not void.

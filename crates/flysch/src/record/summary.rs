@@ -53,7 +53,7 @@ pub(super) fn emit_summary<N: Nand>(
     layout.put(frame, 0, &summary.emit());
     let mut at = SUMMARY_SIZE + 1;
     let mut count = 0;
-    for span in media.spans.of_block((space, block), media.numbers()) {
+    for span in media.spans.of_block(space, block, media.numbers()) {
         layout.put(frame, at, &span.emit());
         at += SPAN_SIZE;
         count += 1;

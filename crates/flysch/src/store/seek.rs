@@ -61,7 +61,9 @@ impl Seek {
     /// Go where a hint leads to.
     const fn follow(&mut self, hint: Guide) {
         match hint {
-            Guide::Unit(unit) => (self.low, self.high, self.by_fences) = (unit, unit, false),
+            Guide::Unit(unit) => {
+                self.end(unit);
+            }
             Guide::Group(group) => self.next = group,
         }
     }

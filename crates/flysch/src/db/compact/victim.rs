@@ -146,7 +146,7 @@ impl<N: Nand> Db<'_, '_, N> {
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
             let is_first = behind == 0 && turning[space.stream()];
-            let mut spans = self.media.spans.of_block((space, number), numbers);
+            let mut spans = self.media.spans.of_block(space, number, numbers);
             let keeps_span = has_many_spans && spans.next().is_some();
             let age = numbers.distance(last, self.media.head(space)) / numbers.pages_per_block;
             let score = if is_first || keeps_span {

@@ -4,10 +4,10 @@
 use flysch::db::{Budget, Db, DbError, Direction, MountError, Options};
 use flysch::media::{Cause, MediaError};
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
-use flysch_nand::{NvRam, WriteRule};
+use flysch_nand::WriteRule;
 
 use super::ledger::{Bounds, Ledger, SCHEMA, bounds};
-use super::nvram::Memory;
+use super::nvram::{Memory, lent};
 use super::world::chip;
 
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
@@ -107,7 +107,7 @@ fn history(case: &Case, seed: u64) -> Tally {
     let mut nand = chip(case.page_size, case.block_count);
     let mut ram = vec![0; case.ram];
     let mut memory = (case.nvram > 0).then(|| Memory::new(case.nvram, WriteRule::Overwrite));
-    Db::create_with_nvram(&mut nand, nvram(&mut memory), &SCHEMA, options(case), &mut ram).unwrap();
+    Db::create_with_nvram(&mut nand, lent(&mut memory), &SCHEMA, options(case), &mut ram).unwrap();
     let (mut kept, mut tally) = (Ledger::default(), Tally::default());
     for life in 0..24 {
         let story = format!("seed {seed}, life {life}, {case:?}");
@@ -144,7 +144,7 @@ fn history(case: &Case, seed: u64) -> Tally {
         }
         let mut ram = vec![0; case.ram];
         let opened =
-            Db::open_with_nvram(&mut nand, nvram(&mut memory), &SCHEMA, options(case), &mut ram);
+            Db::open_with_nvram(&mut nand, lent(&mut memory), &SCHEMA, options(case), &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?}: {story}"));
         let found = Ledger::scanned(&mut db, Direction::Forward);
         let found = found.unwrap_or_else(|error| panic!("{error:?}: {story}"));
@@ -162,11 +162,6 @@ fn history(case: &Case, seed: u64) -> Tally {
         }
     }
     tally
-}
-
-/// The memory beside the chip, as an open takes it.
-fn nvram(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
-    memory.as_mut().map(|memory| memory as &mut dyn NvRam)
 }
 
 /// The first keys in which two ledgers differ.
@@ -194,7 +189,7 @@ fn live(
     tally: &mut Tally,
 ) -> Result<bool, DbError> {
     let mut ram = vec![0; case.ram];
-    let opened = Db::open_with_nvram(nand, nvram(memory), &SCHEMA, options(case), &mut ram);
+    let opened = Db::open_with_nvram(nand, lent(memory), &SCHEMA, options(case), &mut ram);
     let mut db = match opened {
         Err(error) if error == LOST || error == MOUNT_LOST => return Ok(true),
         opened => opened?,

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use flysch::db::{Budget, Db, DbError, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
-use flysch_nand::{NvRam, WriteRule};
+use flysch_nand::WriteRule;
 
 use super::image::Image;
-use super::nvram::Memory;
+use super::nvram::{Memory, lent};
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -109,13 +109,13 @@ fn live(seed: u64, lives: u64, mut nvram: Option<Memory>) {
     let (page_size, pages, blocks) = used.shape;
     let options = Options { partition: None, seed: 3, capacity: 200 };
     let (mut image, mut ram) = (Image::of(page_size, pages, blocks), vec![0; RAM]);
-    let beside = nvram.as_mut().map(|memory| memory as &mut dyn NvRam);
-    Db::create_with_nvram(&mut image, beside, &SCHEMA, options, &mut ram).map(drop).unwrap();
+    Db::create_with_nvram(&mut image, lent(&mut nvram), &SCHEMA, options, &mut ram)
+        .map(drop)
+        .unwrap();
     let mut rows = Rows::new();
     for life in 0..lives {
         let story = format!("life {life} of seed {seed}, NvRam {has_nvram}, {used:?}");
-        let beside = nvram.as_mut().map(|memory| memory as &mut dyn NvRam);
-        let mut db = Db::open_with_nvram(&mut image, beside, &SCHEMA, options, &mut ram)
+        let mut db = Db::open_with_nvram(&mut image, lent(&mut nvram), &SCHEMA, options, &mut ram)
             .unwrap_or_else(|error| panic!("{error:?}, {story}"));
         if life % 64 == 63 {
             check_rows(&mut db, &used, &rows, &story);

@@ -84,6 +84,11 @@ impl NvRam for Memory {
     }
 }
 
+/// The memory beside the chip, as a create or an open takes it.
+pub(super) fn lent(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
+    memory.as_mut().map(|memory| memory as &mut dyn NvRam)
+}
+
 const RULES: [WriteRule; 2] = [WriteRule::Overwrite, WriteRule::ClearBits];
 
 fn create(image: &mut Image, memory: &mut Memory) {

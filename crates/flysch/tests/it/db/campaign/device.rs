@@ -9,9 +9,8 @@ use flysch::db::{
 use flysch::media::{Cause, MediaError};
 use flysch::row::{Value, ValueError};
 use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
-use flysch_nand::NvRam;
 
-use super::super::nvram::Memory;
+use super::super::nvram::{Memory, lent};
 use super::ask::{self, Slow, When};
 use super::history::{History, Life};
 use super::rot::{self, Rot};
@@ -112,7 +111,7 @@ pub(super) fn live_through(history: &History) -> Tally {
     let mut memory = world.nvram.map(|(size, rule)| Memory::new(size, rule));
     let mut ram = vec![0; world.ram];
     let made =
-        Db::create_with_nvram(&mut nand, nvram(&mut memory), world.schema, world.options, &mut ram);
+        Db::create_with_nvram(&mut nand, lent(&mut memory), world.schema, world.options, &mut ram);
     if made.map(drop) == Err(DbError::Full) {
         // Too few of the first blocks are good.
         return Tally::default();
@@ -132,10 +131,6 @@ pub(super) fn live_through(history: &History) -> Tally {
     let bad = (0..bad).filter(|&block| device.is_marked(block)).count();
     device.tally.bad_blocks = bad as u64;
     device.tally
-}
-
-fn nvram(memory: &mut Option<Memory>) -> Option<&mut dyn NvRam> {
-    memory.as_mut().map(|memory| memory as &mut dyn NvRam)
 }
 
 impl Device {
@@ -169,8 +164,7 @@ impl Device {
         self.arm(life, &mut prng);
         let Self { world, nand, memory, states, past, tally, rot } = self;
         let mut ram = vec![0; world.ram];
-        let opened =
-            Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
+        let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
@@ -189,8 +183,7 @@ impl Device {
     fn check(&mut self, life: &Life) {
         let Self { world, nand, memory, states, past, tally, rot } = self;
         let mut ram = vec![0; world.ram];
-        let opened =
-            Db::open_with_nvram(nand, nvram(memory), world.schema, world.options, &mut ram);
+        let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
         match rot::repair(&mut db, (world, states), (tally, rot), Rot::None) {
