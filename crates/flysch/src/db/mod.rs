@@ -23,6 +23,7 @@ mod index;
 mod joins;
 mod kept;
 mod level;
+mod list;
 mod open;
 mod past;
 mod ram;
@@ -47,6 +48,7 @@ pub use criteria::{Criterion, Matches};
 pub use error::DbError;
 pub use find::Find;
 pub use joins::JoinColumn;
+pub use list::{KeyList, ListedKey};
 pub use open::{OpenReport, Options};
 pub use range::KeyRange;
 pub use reader::Reader;
@@ -124,8 +126,6 @@ pub struct Db<'ram, 's, N> {
     begun_at: u64,
     /// Erases of this session when the open transaction began.
     erased_at: u32,
-    /// What the last lookup of a unique key found.
-    sought: Option<seek::Known>,
     /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,
     /// How often the runs had changed when the last record was written.

@@ -202,7 +202,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             levelling: Levelling::default(),
             rings: super::ring::Rings::default(),
             is_log_due: false,
-            sought: None,
             constraints: Constraints::NONE,
             enforcer: None,
             unpaid: 0,

@@ -16,7 +16,7 @@ use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::order::End;
 use crate::row::{Digest, IndexKind, RowView, Value, ValueError, key};
-use crate::store::{Entry, Range, SHARED};
+use crate::store::{Entry, Newest, Range, SHARED, TOMBSTONE};
 
 /// A cursor over the rows of a range of keys, in the order of the keys.
 #[derive(Debug)]
@@ -148,6 +148,7 @@ impl KeyRange {
                     return Ok(next);
                 }
             }
+            let is_fresh = self.entry.is_none();
             let Some(entry) = self.next_entry(db)? else { return Ok(None) };
             if self.group.as_ref().is_some_and(|group| group.code == entry.code) {
                 self.leave(entry);
@@ -155,6 +156,10 @@ impl KeyRange {
             }
             if is_past {
                 self.group = Some(Group::new(entry.code));
+                continue;
+            }
+            if is_ended(entry) {
+                self.leave(entry);
                 continue;
             }
             self.entry = Some(entry);
@@ -172,6 +177,10 @@ impl KeyRange {
             if kept.may_meet && !is_told(db, &self.bounds, kept, (entry.pointer, place))? {
                 self.group = Some(Group::new(entry.code));
                 continue;
+            }
+            if is_fresh && self.bounds.index == 0 {
+                // An update of the row need not look for it.
+                db.store.note_newest(kept.number, entry.code, Newest::At(entry.pointer));
             }
             return Ok(Some((entry.pointer, place)));
         }
@@ -195,6 +204,11 @@ impl KeyRange {
         self.last = Some((entry.code, entry.pointer));
         (self.entry, self.passed) = (None, 0);
     }
+}
+
+/// Whether an entry, the newest of its code, says that the key was deleted: nothing is read.
+fn is_ended(entry: Entry) -> bool {
+    entry.is(TOMBSTONE) && entry.is_sole()
 }
 
 /// Whether the code of this row's key belongs to no other key.

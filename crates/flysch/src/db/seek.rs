@@ -11,12 +11,11 @@
 use flysch_nand::Nand;
 
 use super::index::{Wanted, carries};
-use super::view::View;
 use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page, Space};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
-use crate::store::{Entry, Probe, SoleProbe};
+use crate::store::{Entry, Newest, Probe, SoleProbe};
 
 /// Where a row was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +51,6 @@ impl Sought {
     pub(super) fn row(&self) -> Option<Seat> {
         self.seat.filter(|seat| seat.head.kind != RowKind::Tombstone)
     }
-}
-
-/// A lookup of a unique key. A program often asks for a key twice: to read its row, and to replace
-/// it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    wanted: Wanted,
-    sought: Sought,
-    /// The view, the entries and the pages at which it was found.
-    view: View,
-    generation: (u32, u32),
-    write: u64,
 }
 
 impl<'s, N: Nand> Db<'_, 's, N> {
@@ -138,28 +125,30 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(probe.next(&self.store, &mut self.media, &mut self.scratch[..CELL_SIZE])?)
     }
 
-    /// The newest row of a key in a unique index. Cost: a lookup; none where the same was looked up
-    /// just before.
+    /// The newest row of a key in a unique index. Cost: a lookup; a read of the row where the key
+    /// was looked up shortly before.
     #[inline(never)]
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
-        let (generation, write) = (self.store.generation(), self.media.write);
-        let is_same = |known: &Known| {
-            (known.wanted, known.view) == (wanted, self.view)
-                && (known.generation, known.write) == (generation, write)
-        };
-        if let Some(known) = self.sought.filter(is_same) {
-            return Ok(known.sought);
+        match self.newest(wanted)? {
+            Some(Newest::Absent) => return Ok(Sought::default()),
+            Some(Newest::At(pointer)) => {
+                let mut has_met = false;
+                let seat = self.look_in(pointer, wanted, false, &mut has_met)?;
+                if seat.is_some() {
+                    return Ok(Sought { seat, has_met });
+                }
+            }
+            None => {}
         }
-        let sought = self.seek_anew(wanted)?;
-        self.sought = Some(Known { wanted, sought, view: self.view, generation, write });
-        Ok(sought)
+        self.seek_anew(wanted)
     }
 
     fn seek_anew(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
         let mut probe = self.sole_probe(wanted)?;
         let mut sought = Sought::default();
-        let mut is_deep = false;
+        let (mut has_entry, mut is_deep) = (false, false);
         while let Some(entry) = self.next_sole(&mut probe)? {
+            has_entry = true;
             if !self.may_see(entry.pointer) {
                 continue;
             }
@@ -173,7 +162,26 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             sought.seat.is_none_or(|seat| seat.head.table == wanted.table),
             "it has the key"
         );
+        match sought.seat {
+            Some(seat) => self.note_newest(wanted, Newest::At(seat.pointer), sought.has_met)?,
+            None => self.note_newest(wanted, Newest::Absent, has_entry)?,
+        }
         Ok(sought)
+    }
+
+    /// What an earlier lookup noted of a key's newest entry. It says nothing about the past.
+    fn newest(&self, wanted: Wanted) -> Result<Option<Newest>, DbError> {
+        let (number, code) = self.code(wanted)?;
+        Ok(self.store.newest(number, code).filter(|_| !self.view.is_past()))
+    }
+
+    /// Note the newest entry of a key, unless an entry of its code was met that led elsewhere.
+    fn note_newest(&self, wanted: Wanted, newest: Newest, has_met: bool) -> Result<(), DbError> {
+        let (number, code) = self.code(wanted)?;
+        if !has_met && !self.view.is_past() {
+            self.store.note_newest(number, code, newest);
+        }
+        Ok(())
     }
 
     /// Whether a row is the newest of its key. `pointer` names its cell, of which it must be the
@@ -188,15 +196,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         debug_assert!(self.is_keyed(table), "a row is replaced by its key");
         let wanted = Wanted { table, index: 0, digest };
         let mut probe = self.sole_probe(wanted)?;
-        let mut is_deep = false;
+        let (mut is_deep, mut has_met) = (false, false);
         while let Some(entry) = self.next_sole(&mut probe)? {
             if entry.pointer == pointer {
+                self.note_newest(wanted, Newest::At(pointer), has_met)?;
                 return Ok(true);
             }
             if !self.may_see(entry.pointer) {
                 continue;
             }
-            if self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
+            if self.look_in(entry.pointer, wanted, is_deep, &mut has_met)?.is_some() {
                 return Ok(false);
             }
             is_deep = true;

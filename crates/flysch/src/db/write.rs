@@ -269,11 +269,15 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             self.records.now = self.now();
         }
         let at = loop {
-            self.forget_frame();
             self.records.tail.note_start(space, moment);
-            match self.records.append(&mut self.media, row, self.schema, self.frame)? {
+            match self.records.append(&self.media, row, self.schema)? {
                 Appended::At(at) => break at,
                 Appended::NoRoom(space) => self.spill_part(space)?,
+                Appended::Long => {
+                    self.forget_frame();
+                    let media = &mut self.media;
+                    break self.records.append_long(media, row, self.schema, self.frame)?;
+                }
             }
         };
         debug_assert!(at.page.space == space, "a row goes to the space of its table");

@@ -54,6 +54,8 @@ pub(crate) enum Appended {
     At(Position),
     /// Nothing was appended: the tail's part for this space has to be programmed first.
     NoRoom(Space),
+    /// Nothing was appended: the row takes pages of its own.
+    Long,
 }
 
 /// The page that a part of the tail was to become, and the one that it became instead.
@@ -234,15 +236,13 @@ impl<'ram> Records<'ram> {
         stream.came.rows = stream.came.rows.wrapping_add(1);
     }
 
-    /// Append a row to the tail, if there is room. Cost: nothing for a row that fits the tail. A
-    /// row that is longer than a page is programmed at once.
+    /// Append a row to the tail, if there is room. Cost: none.
     #[inline(never)]
     pub(crate) fn append<N: Nand>(
         &mut self,
-        media: &mut Media<'_, N>,
+        media: &Media<'_, N>,
         row: NewRow<'_>,
         schema: &Schema<'_>,
-        frame: &mut [u8],
     ) -> Result<Appended, AppendError> {
         let payload = media.layout().payload_size();
         let space = self.tail.space_of(row.head.table);
@@ -250,13 +250,8 @@ impl<'ram> Records<'ram> {
         let mut encoder = Encoder::new(schema, row.head, delta, row.values)?;
         if encoder.remaining() > payload {
             encoder.check_keys(&schema.tables[usize::from(row.head.table)], payload)?;
-            if self.tail.len_of(space) > 0 {
-                return Ok(Appended::NoRoom(space));
-            }
-            let page = self.append_long(media, (row, space), schema, frame)?;
-            self.note_newest(space, row.commit);
-            self.count_row(space);
-            return Ok(Appended::At(Position { page, cell: 0 }));
+            let is_first = self.tail.len_of(space) == 0;
+            return Ok(if is_first { Appended::Long } else { Appended::NoRoom(space) });
         }
         if encoder.remaining() > self.tail.room() {
             return Ok(Appended::NoRoom(self.tail.longest()));
@@ -472,14 +467,18 @@ impl<'ram> Records<'ram> {
         Ok(())
     }
 
-    /// Append a row that is longer than a page, on pages of its own in one block.
-    fn append_long<N: Nand>(
+    /// Append a row that is longer than a page, on pages of its own in one block. The tail has no
+    /// row for their space. Cost: a program for each page, and more where a block ends or a program
+    /// fails.
+    pub(crate) fn append_long<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
-        (row, space): (NewRow<'_>, Space),
+        row: NewRow<'_>,
         schema: &Schema<'_>,
         frame: &mut [u8],
-    ) -> Result<Page, AppendError> {
+    ) -> Result<Position, AppendError> {
+        let space = self.tail.space_of(row.head.table);
+        debug_assert!(self.tail.len_of(space) == 0, "earlier rows are programmed first");
         let (layout, payload) = (media.layout(), media.layout().payload_size());
         let mut encoder = Encoder::new(schema, row.head, 0, row.values)?;
         let again = encoder.clone();
@@ -514,7 +513,9 @@ impl<'ram> Records<'ram> {
             self.spilled[part] = Some((page.number, 0));
         }
         self.marks.note_page(part, page.number, true);
-        Ok(page)
+        self.note_newest(space, row.commit);
+        self.count_row(space);
+        Ok(Position { page, cell: 0 })
     }
 
     /// Program the pages of a row that is longer than a page, all in one block. Where a program

@@ -1,17 +1,18 @@
-//! Hints: what lookups learnt of packed levels, so that the next ones near by read less.
+//! Hints: what lookups learnt of packed runs, so that the next ones near by read less.
 //!
-//! A packed level is searched by its fences. Where codes do not lie evenly, as those of keys of
-//! several columns, the first guess of the fence is bad, and a lookup reads some four. But a
-//! program asks for keys that lie near each other: the lines of one order, one after the other.
+//! A packed level is searched by its fences, and a packed section of a recent run by its units.
+//! Where codes do not lie evenly, as those of keys of several columns, the first guess is bad, and
+//! a lookup reads some four cells. But a program asks for keys that lie near each other: the lines
+//! of one order, one after the other.
 //!
 //! ```text
 //! group   the fence of this group tells the unit of codes between these two
-//! unit    codes between these two begin in this unit: no fence is read
+//! unit    codes between these two begin in this unit: it is the first to be read
 //! gap     no entry of the level has a code between these two: nothing is read
 //! ```
 //!
 //! 1. A hint says where to read, or that nothing is there, and never what a row is.
-//! 2. Levels change when a merge ends. All hints are forgotten then.
+//! 2. The first page of a run tells it from others. When runs go, so do their hints.
 //! 3. Hints are in RAM alone, and noted by lookups, which borrow the store.
 
 use core::cell::Cell;
@@ -20,31 +21,37 @@ use super::run::Run;
 
 /// Number of hints of groups that are kept.
 const GROUPS: usize = 8;
-/// Number of hints of units, and of gaps: one for each of so many levels.
-const LEVELS: usize = 3;
+/// Number of hints of units that are kept.
+const UNITS: usize = 12;
+/// Number of hints of gaps that are kept.
+const GAPS: usize = 8;
 
-/// Something that is known of the codes between two others, in a level of an index.
+/// Something that is known of the codes between two others, in a run.
 #[derive(Clone, Copy, Debug)]
 struct Hint {
     /// The group or the unit.
     at: u32,
-    index: u8,
-    level: u8,
+    /// The first page of the run.
+    run: u32,
     /// The codes lie between these two, which are not among them.
     between: (u64, u64),
 }
 
 impl Hint {
     /// A hint of no code.
-    const NONE: Self = Self { at: 0, index: 0, level: 0, between: (0, 0) };
+    const NONE: Self = Self { at: 0, run: 0, between: (0, 0) };
 
-    const fn new(run: &Run, at: u32, between: (u64, u64)) -> Self {
-        Self { at, index: run.head.indexes, level: run.head.level, between }
+    /// Whether it is of a run that begins on this page.
+    const fn is_of(&self, run: u32) -> bool {
+        self.run == run && self.between.1 > 0
     }
+}
 
-    const fn is_of(&self, run: &Run) -> bool {
-        self.index == run.head.indexes && self.level == run.head.level && self.between.1 > 0
-    }
+/// The number that tells a run from others.
+fn name(run: &Run) -> u32 {
+    let first = run.extents().first();
+    debug_assert!(first.is_some(), "a run that is read has pages");
+    first.map_or(0, |extent| extent.first) << 1 | u32::from(run.head.is_recent())
 }
 
 /// Hints of one kind, replaced in turn.
@@ -59,20 +66,24 @@ impl<const COUNT: usize> Ring<COUNT> {
         Self { hints: [const { Cell::new(Hint::NONE) }; COUNT], next: Cell::new(0) }
     }
 
-    fn forget(&self) {
-        self.hints.iter().for_each(|hint| hint.set(Hint::NONE));
+    /// Forget the hints of a run, or those of all runs.
+    fn forget(&self, run: Option<u32>) {
+        let gone = self.hints.iter().filter(|hint| run.is_none_or(|run| hint.get().is_of(run)));
+        gone.for_each(|hint| hint.set(Hint::NONE));
     }
 
-    /// What is known of a code in a level.
-    fn find(&self, run: &Run, code: u64) -> Option<u32> {
+    /// What is known of a code in a run, among what is about the right part of it.
+    fn find(&self, run: u32, code: u64, is_right: impl Fn(u32) -> bool) -> Option<u32> {
         let holds = |hint: &Hint| hint.between.0 < code && code < hint.between.1;
         let mut hints = self.hints.iter().map(Cell::get);
-        hints.find(|hint| hint.is_of(run) && holds(hint)).map(|hint| hint.at)
+        let found = hints.find(|hint| hint.is_of(run) && holds(hint) && is_right(hint.at));
+        found.map(|hint| hint.at)
     }
 
     /// Keep a hint, in place of the one that is like it, or else of the oldest.
-    fn note(&self, hint: Hint, is_alike: impl Fn(&Hint) -> bool) {
-        let alike = self.hints.iter().position(|old| is_alike(&old.get()));
+    fn note(&self, hint: Hint) {
+        let is_alike = |old: Hint| old.is_of(hint.run) && old.at == hint.at;
+        let alike = self.hints.iter().position(|old| is_alike(old.get()));
         let at = alike.unwrap_or_else(|| {
             self.next.set((self.next.get() + 1) % COUNT);
             self.next.get()
@@ -94,8 +105,8 @@ pub(crate) enum Guide {
 #[derive(Debug)]
 pub(crate) struct Hints {
     groups: Ring<GROUPS>,
-    units: Ring<LEVELS>,
-    gaps: Ring<LEVELS>,
+    units: Ring<UNITS>,
+    gaps: Ring<GAPS>,
 }
 
 impl Hints {
@@ -104,61 +115,93 @@ impl Hints {
         Self { groups: Ring::new(), units: Ring::new(), gaps: Ring::new() }
     }
 
-    /// Forget everything, as a level changed.
-    pub(crate) fn forget(&self) {
-        self.groups.forget();
-        self.units.forget();
-        self.gaps.forget();
+    /// Forget what is known of a run that goes, or of all runs.
+    pub(crate) fn forget(&self, run: Option<&Run>) {
+        let run = run.map(name);
+        self.groups.forget(run);
+        self.units.forget(run);
+        self.gaps.forget(run);
     }
 
-    /// Where a level has a code, if it has it.
-    pub(crate) fn find(&self, run: &Run, code: u64) -> Option<Guide> {
-        let unit = self.units.find(run, code).map(Guide::Unit);
-        unit.or_else(|| self.groups.find(run, code).map(Guide::Group))
+    /// Where the section of an index has a code, if it has it.
+    pub(crate) fn find(&self, run: &Run, index: u8, code: u64) -> Option<Guide> {
+        let (section, run) = (run.section(index), name(run));
+        let units = section.start..section.start + section.units;
+        let unit = self.units.find(run, code, |unit| units.contains(&unit)).map(Guide::Unit);
+        unit.or_else(|| self.groups.find(run, code, |_| true).map(Guide::Group))
     }
 
     /// Whether a level is known to have no entry of a code.
     pub(crate) fn deny(&self, run: &Run, code: u64) -> bool {
-        self.gaps.find(run, code).is_some()
+        self.gaps.find(name(run), code, |_| true).is_some()
     }
 
     /// Note which group's fence tells the unit of codes between two others.
     pub(crate) fn note_group(&self, run: &Run, group: u32, between: (u64, u64)) {
-        let is_alike = |old: &Hint| old.is_of(run) && old.at == group;
-        self.groups.note(Hint::new(run, group, between), is_alike);
+        debug_assert!(!run.head.is_recent(), "levels have fences");
+        self.groups.note(Hint { at: group, run: name(run), between });
     }
 
     /// Note in which unit codes between two others begin.
     pub(crate) fn note_unit(&self, run: &Run, unit: u32, between: (u64, u64)) {
-        self.units.note(Hint::new(run, unit, between), |old| old.is_of(run));
+        self.units.note(Hint { at: unit, run: name(run), between });
     }
 
-    /// Note that a level has no code between two others.
-    pub(crate) fn note_gap(&self, run: &Run, between: (u64, u64)) {
-        self.gaps.note(Hint::new(run, 0, between), |old| old.is_of(run));
+    /// Note that a level has no code between two others, which are in this unit.
+    pub(crate) fn note_gap(&self, run: &Run, unit: u32, between: (u64, u64)) {
+        debug_assert!(!run.head.is_recent(), "a gap is one of an index");
+        self.gaps.note(Hint { at: unit, run: name(run), between });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::{Extent, Section};
     use super::*;
 
+    fn run_at(first: u32) -> Run {
+        let mut run = Run::of_level(3, 1, 0);
+        assert!(run.add_extent(Extent { first, count: 4 }));
+        run.units = 16;
+        run
+    }
+
     #[test]
-    fn hints_hold_between_their_codes_in_their_level() {
+    fn hints_hold_between_their_codes_in_their_run() {
         let hints = Hints::new();
-        let [run, other] = [1, 2].map(|level| Run::of_level(3, level, 0));
-        let at = |code| hints.find(&run, code);
+        let [run, other] = [40, 44].map(run_at);
+        let at = |code| hints.find(&run, 3, code);
         assert_eq!(at(1), None, "nothing is known at first");
         hints.note_group(&run, 7, (10, 90));
         hints.note_unit(&run, 5, (20, 30));
         let (group, unit) = (Some(Guide::Group(7)), Some(Guide::Unit(5)));
         assert_eq!([10, 11, 20, 25, 89, 90].map(at), [None, group, group, unit, group, None]);
-        assert_eq!((hints.find(&other, 25), hints.deny(&run, 25)), (None, false));
-        hints.note_gap(&run, (22, 25));
+        assert_eq!((hints.find(&other, 3, 25), hints.deny(&run, 25)), (None, false));
+        hints.note_gap(&run, 5, (22, 25));
         assert_eq!([22, 23, 24, 25].map(|code| hints.deny(&run, code)), [false, true, true, false]);
+        assert!(!hints.deny(&other, 23));
+        hints.note_unit(&run, 5, (20, 26));
         hints.note_unit(&run, 6, (30, 40));
-        assert_eq!([25, 35].map(at), [group, Some(Guide::Unit(6))], "a level has one unit");
-        hints.forget();
-        assert_eq!((at(11), hints.deny(&run, 23)), (None, false));
+        assert_eq!([25, 27, 35].map(at), [unit, group, Some(Guide::Unit(6))]);
+        hints.note_unit(&other, 5, (20, 30));
+        hints.forget(Some(&run));
+        assert_eq!((at(11), at(25), hints.deny(&run, 23)), (None, None, false));
+        assert_eq!(hints.find(&other, 3, 25), unit, "a run that stays keeps its hints");
+        hints.forget(None);
+        assert_eq!(hints.find(&other, 3, 25), None);
+    }
+
+    #[test]
+    fn a_unit_is_one_of_its_index() {
+        let hints = Hints::new();
+        let mut run = Run::recent(0);
+        assert!(run.add_extent(Extent { first: 8, count: 1 }));
+        for (index, units) in [(1, 2), (4, 1)] {
+            let section = Section { entries: 9, units, greatest: 90, ..Section::default() };
+            assert!(run.set_section(index, &section));
+        }
+        hints.note_unit(&run, 2, (10, 20));
+        let found = [1, 4].map(|index| hints.find(&run, index, 15));
+        assert_eq!(found, [None, Some(Guide::Unit(2))]);
     }
 }

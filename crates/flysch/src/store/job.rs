@@ -336,7 +336,6 @@ impl Store<'_> {
         debug_assert!(job.index.is_none() == out.head.is_recent(), "a level is of one index");
         debug_assert!(out.distinct <= out.entries, "codes that differ are entries");
         self.inputs.clear();
-        self.hints.forget();
         self.run_changes += 1;
         self.drops = self.drops.wrapping_add(u32::from(job.drops.is_bottom));
         if out.entries > 64 {
@@ -384,6 +383,7 @@ impl Store<'_> {
             if is_dropped(&head) {
                 let (at, size) = self.filter(slot);
                 self.blooms.remove(at, size, self.filters_end());
+                self.hints.forget(Some(&self.runs.run(slot)));
                 self.runs.remove(slot);
             }
         }

@@ -154,9 +154,11 @@ impl Store<'_> {
         &self.lost
     }
 
-    /// Have lookups take lost pages for empty, or not any more.
-    pub(crate) const fn pass_over_lost(&mut self, is_passed_over: bool) {
+    /// Have lookups take lost pages for empty, or not any more. What they noted without those pages
+    /// is not what the index says.
+    pub(crate) fn pass_over_lost(&mut self, is_passed_over: bool) {
         self.lost.is_passed_over = is_passed_over;
+        self.noted.clear();
     }
 
     /// Look whether page `number` of the runs, counted over all of them, can be read; None behind

@@ -31,6 +31,7 @@ mod levels;
 mod lost;
 mod memtable;
 mod merge;
+mod newest;
 mod plan;
 mod probe;
 mod put_off;
@@ -54,9 +55,11 @@ pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
 pub(crate) use lost::{Gap, STRETCHES_MAX, insist};
+pub(crate) use newest::Newest;
 pub use probe::Probe;
 pub(crate) use probe::SoleProbe;
 pub use range::{Held, Range};
+pub(crate) use read::Reading;
 pub use solo::Solo;
 pub(crate) use sweep::{Batch, Marks, Sight, Sweep};
 
@@ -70,6 +73,7 @@ use self::job::Job;
 use self::lost::Lost;
 use self::memtable::Memtable;
 use self::merge::Inputs;
+use self::newest::Noted;
 use self::put_off::PutOff;
 use self::run::{Head, OPEN, Run};
 use self::table::Runs;
@@ -127,6 +131,7 @@ pub struct Store<'ram> {
     updated: u8,
     lost: Lost,
     hints: Hints,
+    noted: Noted,
 }
 
 /// Slices of merging at an insert where merges were left behind.
@@ -166,6 +171,7 @@ impl<'ram> Store<'ram> {
             updated: 0,
             lost: Lost::NONE,
             hints: Hints::new(),
+            noted: Noted::new(),
         }
     }
 
@@ -213,6 +219,7 @@ impl<'ram> Store<'ram> {
         );
         debug_assert!(self.memtable.has_room(entry.index), "there is room for it");
         self.memtable.put(entry, self.keeps_all);
+        self.noted.forget(entry.index, entry.code);
         self.puts = self.puts.wrapping_add(1);
         Ok(())
     }
@@ -235,6 +242,7 @@ impl<'ram> Store<'ram> {
     pub fn roll_back(&mut self) {
         self.memtable.roll_back();
         self.drop_runs(|head| head.is(OPEN));
+        self.noted.clear();
         self.puts = self.puts.wrapping_add(1);
         self.run_changes = self.run_changes.wrapping_add(1);
     }
@@ -243,6 +251,7 @@ impl<'ram> Store<'ram> {
     /// without the bits of the cell. Cost: none.
     pub fn rename_page(&mut self, from: u32, to: u32) {
         self.memtable.rename(from, to, self.config.cell_bits());
+        self.noted.clear();
         self.puts = self.puts.wrapping_add(1);
     }
 

@@ -136,11 +136,7 @@ impl SoleProbe {
         }
         let mut reading = Reading::new(media, cell, &store.lost);
         while let Some(place) = store.place(self.index, self.source, self.is_final) {
-            let found = match place {
-                Place::Memory(segment) => self.in_memory(store, segment),
-                Place::Run(slot) => self.in_run(store, usize::from(slot), &mut reading)?,
-            };
-            match found {
+            match self.next_in(store, place, &mut reading)? {
                 Some(entry) if entry.is(TAKE_BACK) => self.take_back(entry.pointer),
                 Some(entry) if self.backs().contains(&entry.pointer) => {}
                 Some(entry) => return Ok(Some(entry)),
@@ -148,6 +144,20 @@ impl SoleProbe {
             }
         }
         Ok(None)
+    }
+
+    /// The next entry of the code in one source, be it a take-back. Cost: as [`Probe::next`] in
+    /// that source; none where the buffer holds the unit.
+    pub(crate) fn next_in<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        place: Place,
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<Option<Entry>, StoreError> {
+        match place {
+            Place::Memory(segment) => Ok(self.in_memory(store, segment)),
+            Place::Run(slot) => self.in_run(store, usize::from(slot), reading),
+        }
     }
 
     fn backs(&self) -> &[u32] {
@@ -199,7 +209,7 @@ impl SoleProbe {
                 let entry = reader.entry(self.index);
                 if entry.code > self.code {
                     let below = below.filter(|_| place == 0 && section.is_fenced);
-                    below.inspect(|&below| store.hints.note_gap(run, (below, entry.code)));
+                    below.inspect(|&below| store.hints.note_gap(run, unit, (below, entry.code)));
                     return Ok(self.finish(found));
                 }
                 if entry.code < self.code {

@@ -36,6 +36,12 @@ impl<'a, 'm, N: Nand> Reading<'a, 'm, N> {
         place.is_some_and(|(page, _)| self.lost.hides(page, numbers))
     }
 
+    /// Whether the buffer holds a unit.
+    pub(crate) fn holds(&self, run: &Run, unit: u32) -> bool {
+        let place = run.place(unit, self.media.layout().cells, self.media.numbers());
+        place.is_some() && self.held == place
+    }
+
     /// The payload of a unit. Cost: one read, or none where the buffer holds it.
     pub(crate) fn unit(&mut self, run: &Run, unit: u32) -> Result<&[u8], StoreError> {
         let cells = self.media.layout().cells;

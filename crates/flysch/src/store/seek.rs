@@ -190,9 +190,8 @@ impl Store<'_> {
     ) -> Result<u32, StoreError> {
         let shape = self.shapes[usize::from(index)];
         let mut seek = Seek::new(run, index, code, shape);
-        if seek.by_fences
-            && let Some(hint) = self.hints.find(run, code)
-        {
+        let is_packed = run.section(index).planned == 0;
+        if is_packed && let Some(hint) = self.hints.find(run, index, code) {
             seek.follow(hint);
         }
         while !seek.step(reading, run, shape)? {}
@@ -205,7 +204,25 @@ impl Store<'_> {
                 self.hints.note_unit(run, unit, near);
                 self.hints.note_group(run, group, far);
             }
+        } else if is_packed && reading.holds(run, unit) {
+            self.note_read(run, (index, unit), reading)?;
         }
         Ok(unit)
+    }
+
+    /// Note which codes are in the unit that was read last.
+    fn note_read<N: Nand>(
+        &self,
+        run: &Run,
+        (index, unit): (u8, u32),
+        reading: &mut Reading<'_, '_, N>,
+    ) -> Result<(), StoreError> {
+        let shape = self.shapes[usize::from(index)];
+        let (header, mut reader) = reading.open(run, unit, shape)?;
+        while !reader.is_done() {
+            reading.step(&mut reader, run, unit, shape)?;
+        }
+        self.hints.note_unit(run, unit, (header.first, reader.entry(index).code));
+        Ok(())
     }
 }

@@ -208,7 +208,8 @@ impl Store<'_> {
         self.put_off.clear();
         self.inputs.clear();
         self.memtable.clear();
-        self.hints.forget();
+        self.hints.forget(None);
+        self.noted.clear();
         self.run_changes = self.run_changes.wrapping_add(1);
         self.puts = self.puts.wrapping_add(1);
         self.learning = 0;

@@ -1,6 +1,7 @@
 //! Questions of the database about the state of the store.
 
 use super::Store;
+use super::newest::Newest;
 
 impl Store<'_> {
     /// Whether a flush would be refused because the table of runs is full.
@@ -27,6 +28,17 @@ impl Store<'_> {
     /// Whether an index of the store is unique.
     pub(crate) fn has_one_row(&self, index: u8) -> bool {
         self.shapes[usize::from(index)].is_unique
+    }
+
+    /// What a lookup noted of the newest entry of a code.
+    pub(crate) fn newest(&self, index: u8, code: u64) -> Option<Newest> {
+        self.noted.find(index, code)
+    }
+
+    /// Note the newest entry of a code that leads to a row. No row of another key with that code is
+    /// newer.
+    pub(crate) fn note_newest(&self, index: u8, code: u64, newest: Newest) {
+        self.noted.note(index, code, newest);
     }
 
     /// A number that changes when a merge ends that may have dropped tombstones.

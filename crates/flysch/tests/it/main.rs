@@ -5,4 +5,5 @@
 mod db;
 mod model;
 mod store_defects;
+mod store_faults;
 mod store_model;

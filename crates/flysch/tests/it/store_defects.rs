@@ -12,12 +12,12 @@ use flysch_nand::Geometry;
 
 const BLOCKS: u32 = 96;
 
-fn geometry(page_size: u32) -> Geometry {
+pub(crate) fn geometry(page_size: u32) -> Geometry {
     let part = Part::named("w25n01gv").unwrap();
     Geometry { page_size, pages_per_block: 8, block_count: BLOCKS, ..part.geometry }
 }
 
-fn plan() -> IndexPlan {
+pub(crate) fn plan() -> IndexPlan {
     IndexPlan { levels: 3, capacity: 10_000, ..IndexPlan::default() }
 }
 
@@ -35,9 +35,9 @@ fn on_chip(plan: IndexPlan, ram: usize, history: impl FnOnce(&mut Solo<'_, Chip>
 }
 
 /// A chip whose operations are counted.
-type Counted = Hooked<FaultInjector, Counts>;
+pub(crate) type Counted = Hooked<FaultInjector, Counts>;
 
-fn on_counted(
+pub(crate) fn on_counted(
     plan: IndexPlan,
     ram: usize,
     (geometry, faults): (Geometry, FaultPlan),
@@ -65,7 +65,7 @@ fn worst_insert(solo: &mut Solo<'_, Counted>, entries: impl Iterator<Item = Entr
     worst
 }
 
-fn entry(number: u32) -> Entry {
+pub(crate) fn entry(number: u32) -> Entry {
     let code = u64::from(number.wrapping_mul(0x9E37_79B1) >> 12);
     Entry { index: 0, code, pointer: number % 8000, flags: 0 }
 }
@@ -79,7 +79,7 @@ fn found(solo: &mut Solo<'_, Chip>, code: u64) -> Option<Entry> {
 #[test]
 fn a_flush_after_every_insert_does_no_harm() {
     for every in [1, 2] {
-        on_chip(plan(), 5000, |solo| {
+        on_chip(plan(), 5600, |solo| {
             for number in 0..4000 {
                 solo.insert(&entry(number)).unwrap();
                 if number % every == 0 {
@@ -94,7 +94,7 @@ fn a_flush_after_every_insert_does_no_harm() {
 /// D2: an insert after one that was refused panicked.
 #[test]
 fn a_full_memory_table_refuses_again_and_again() {
-    on_chip(plan(), 5000, |solo| {
+    on_chip(plan(), 5600, |solo| {
         let mut number = 0;
         while solo.store_mut().put(&entry(number)).is_ok() {
             number += 1;
@@ -132,7 +132,7 @@ fn replacements_for_ever_keep_the_size() {
 fn many_rows_a_key_take_less_than_as_many_keys() {
     let mut pages = Vec::new();
     for codes in [4000, 800, 40] {
-        on_chip(IndexPlan { rows: Rows::Many, ..plan() }, 5000, |solo| {
+        on_chip(IndexPlan { rows: Rows::Many, ..plan() }, 5600, |solo| {
             for number in 0..4000 {
                 let code = entry(number % codes).code;
                 solo.insert(&Entry { code, ..entry(number) }).unwrap();
@@ -228,7 +228,7 @@ fn the_least_key_at_the_first_place_is_given_descending() {
 #[test]
 fn a_level_of_equal_hashes_is_packed_without_fences() {
     let plan = IndexPlan { capacity: 2, is_updated: true, ..plan() };
-    on_chip(plan, 5000, |solo| {
+    on_chip(plan, 5600, |solo| {
         let entry = |number: u32| Entry {
             index: 0,
             code: u64::from(number % 3),
@@ -398,7 +398,7 @@ fn f6_program_failures_keep_an_insert_bounded() {
 fn f4_no_row_is_missed_while_merges_are_under_way() {
     let plan = IndexPlan { rows: Rows::Many, levels: 4, capacity: 2, ..IndexPlan::default() };
     let geometry = Geometry { block_count: 4000, ..geometry(1024) };
-    on_counted(plan, 4600, (geometry, FaultPlan::default()), |solo| {
+    on_counted(plan, 5200, (geometry, FaultPlan::default()), |solo| {
         let mut prng = Prng::new(4);
         let mut pointers = vec![std::collections::BTreeSet::new(); 5];
         let mut lookups_in_merges = 0;

@@ -44,7 +44,7 @@ struct History {
 const BASE: History = History {
     seed: 1,
     geometry: (1024, 8, 96),
-    ram: 5000,
+    ram: 5600,
     operations: 3000,
     keys: Keys::Random,
     codes: 1 << 40,
@@ -339,7 +339,7 @@ fn pages_of_any_size_do() {
 fn shared_codes_are_told_apart_by_pointer() {
     let geometry = geometry((1024, 8, 96));
     let plan = IndexPlan { levels: 2, capacity: 1000, is_updated: true, ..IndexPlan::default() };
-    let config = StoreConfig::plan(5000, &[plan], &geometry, 96).unwrap();
+    let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
     let partition = Partition { first: 0, count: 96 };
     let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
     let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };

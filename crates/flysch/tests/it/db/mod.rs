@@ -17,6 +17,7 @@ mod image;
 mod joins;
 mod ledger;
 mod lies;
+mod lists;
 mod lives;
 mod lost_levels;
 mod memory;

@@ -1,6 +1,6 @@
 //! Rows as owned values, and calls that read or write them inside a transaction or outside of one.
 
-use flysch::db::{Direction, Reader, Transaction};
+use flysch::db::{Direction, ListedKey, Reader, Transaction};
 use flysch::row::{RowView, Value};
 use flysch_nand::Nand;
 use flysch_sqlite::Value as Cell;
@@ -100,6 +100,34 @@ pub(super) fn fetch<'ram, 's, N: Nand>(
 ) -> Result<Row, TpccError> {
     let row = find(reader, relation, key)?;
     row.ok_or(TpccError::Unexpected { statement: relation.insert() })
+}
+
+/// Call `see` with each row that has one of these primary keys, in no particular order. It is an
+/// error if one of them is missing.
+pub(super) fn each_of<'ram, 's, N: Nand, const COLUMNS: usize>(
+    reader: &mut impl Reader<'ram, 's, N>,
+    relation: Relation,
+    keys: impl ExactSizeIterator<Item = [i64; COLUMNS]>,
+    mut see: impl FnMut(Row) -> Result<(), TpccError>,
+) -> Result<(), TpccError> {
+    let (mut out, count) = ([0; ROW_SIZE], keys.len());
+    let mut listed = vec![ListedKey::default(); count];
+    let failed = failed(relation);
+    let db = reader.reading().map_err(&failed)?;
+    let mut list = db.list(relation as u8, KEY, &mut listed).map_err(&failed)?;
+    for key in keys {
+        list.put(db, &key.map(Value::Integer)).map_err(&failed)?;
+    }
+    let mut found = 0;
+    while let Some((_, view)) = list.next(reader, &mut out).map_err(&failed)? {
+        see(Row::read(relation, &view)?)?;
+        found += 1;
+    }
+    if found == count {
+        Ok(())
+    } else {
+        Err(TpccError::Unexpected { statement: relation.insert() })
+    }
 }
 
 /// The rows that have this key in a secondary index.

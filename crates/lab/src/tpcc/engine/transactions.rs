@@ -16,7 +16,7 @@ use super::super::scale::DISTRICTS;
 use super::super::transactions::{
     DATA_MAX, LEVEL_ORDERS, Outcome, STOCK_MIN, STOCK_REFILL, paid_note,
 };
-use super::rows::{Row, between, failed, fetch, find, insert, matching, update};
+use super::rows::{Row, between, each_of, failed, fetch, find, insert, matching, update};
 use super::schema::{BY_CUSTOMER, BY_NAME, KEY};
 
 /// A transaction under way.
@@ -265,10 +265,11 @@ fn stock_level<N: Nand>(
     let lines = between(open, (Relation::OrderLine, KEY), (&ends.0, &ends.1), all)?;
     let items = lines.iter().map(|line| line.integer(4));
     let items = items.collect::<Result<BTreeSet<i64>, TpccError>>()?;
+    let keys = items.iter().map(|&item| [warehouse, item]);
     let mut low = 0;
-    for item in items {
-        let stock = fetch(open, Relation::Stock, &[warehouse, item])?;
+    each_of(open, Relation::Stock, keys, |stock| {
         low += usize::from(stock.integer(2)? < threshold);
-    }
+        Ok(())
+    })?;
     Ok(low)
 }
