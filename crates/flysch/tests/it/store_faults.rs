@@ -28,7 +28,7 @@ fn check_all(solo: &mut Solo<'_, Counted>, wanted: &BTreeMap<u64, u32>, story: &
 /// is there twice or in the wrong order.
 #[test]
 fn a_merge_that_a_read_stopped_goes_on_where_it_was() {
-    for (order, ppm) in [(Order::Hash, 10_000), (Order::Hash, 60_000), (Order::Key, 20_000)] {
+    for (order, ppm) in [(Order::Hash, 50_000), (Order::Hash, 200_000), (Order::Key, 100_000)] {
         let faults = FaultPlan {
             seed: 5,
             read_errors_ppm: ppm,

@@ -50,6 +50,8 @@ pub struct Repair<'d, 'ram, 's, N> {
     gaps: [Gap; STRETCHES_MAX],
     /// The least and the greatest code of the present part.
     part: (u64, u64),
+    /// The least and the greatest code that the part came to so far; None where it came to none.
+    seen: Option<(u64, u64)>,
     /// What was done before the present part.
     before: Repaired,
     report: Repaired,
@@ -140,19 +142,23 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         self.db.name_blocks_ahead()?;
         self.db.begin_now();
         self.before = self.report;
-        self.part = part;
+        (self.part, self.seen) = (part, None);
         self.stage = Stage::Rows(pass, Place::START);
         Ok(())
     }
 
-    /// Take the present part back, and try half of it.
+    /// Take the present part back, and try one that has about half of the codes that were seen.
     fn narrow(&mut self, pass: Pass) -> Result<(), DbError> {
         let (least, greatest) = self.part;
-        if least == greatest {
-            return Err(DbError::TransactionTooLong);
-        }
+        let limit = match self.seen {
+            Some((low, high)) if low < high => low.midpoint(high),
+            Some((code, _)) if code < greatest => code,
+            Some((code, _)) if least < code => code - 1,
+            _ => return Err(DbError::TransactionTooLong),
+        };
+        debug_assert!(least <= limit && limit < greatest, "the part becomes shorter");
         self.report = self.before;
-        self.begin_part(pass, (least, least.midpoint(greatest)))
+        self.begin_part(pass, (least, limit))
     }
 
     /// Commit the entries of the present part, and begin the next one.
@@ -161,11 +167,11 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         if self.report.entries > self.before.entries {
             self.commit()?;
         }
-        let (least, greatest) = self.part;
+        let (_, greatest) = self.part;
         match (greatest.checked_add(1), pass) {
-            // What fitted once will fit again.
+            // What fitted once will fit again. Where there was nothing, there may be nothing more.
             (Some(next), _) => {
-                let width = greatest - least;
+                let width = self.seen.map_or(u64::MAX, |(low, _)| greatest - low);
                 self.begin_part(pass, (next, next.saturating_add(width)))
             }
             (None, Pass::Keys) => self.begin_part(Pass::Others, (0, u64::MAX)),
@@ -232,6 +238,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.store.forget_lost();
         let (gaps, part) = ([Gap::default(); STRETCHES_MAX], (0, u64::MAX));
         let (before, report) = (Repaired::default(), Repaired::default());
-        Ok(Repair { db: self, stage: Stage::Find(0), gaps, part, before, report })
+        Ok(Repair { db: self, stage: Stage::Find(0), gaps, part, seen: None, before, report })
     }
 }

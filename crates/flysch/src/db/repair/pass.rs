@@ -50,6 +50,8 @@ pub(super) struct Suspect {
     pub(super) pointer: u32,
     pub(super) place: u32,
     pub(super) commit: u64,
+    /// The code in the index, as long as the longest.
+    spread: u64,
 }
 
 /// What may be lost, as a pass sees it.
@@ -105,6 +107,8 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         let missing = self.db.passing_over_lost(|db| db.missing(suspect))?;
         let Missing::Yes { is_doubtful, rival } = missing else { return Ok(()) };
         self.report.entries += 1;
+        let seen = self.seen.unwrap_or((suspect.spread, suspect.spread));
+        self.seen = Some((seen.0.min(suspect.spread), seen.1.max(suspect.spread)));
         self.report.doubtful += u32::from(is_doubtful);
         let company = self.db.passing_over_lost(|db| db.company(suspect))?;
         self.db.make_room(suspect.head.table)?;
@@ -223,7 +227,7 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             let primary = view.table.primary_key();
             let key = primary.map_or(Ok(digest), |primary| view.digest(primary, &self.key))?;
-            let suspect = Suspect { head, index, digest, key, pointer, place, commit };
+            let suspect = Suspect { head, index, digest, key, pointer, place, commit, spread };
             suspects.all[suspects.len] = Some(suspect);
             suspects.len += 1;
         }

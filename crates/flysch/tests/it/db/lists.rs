@@ -59,14 +59,14 @@ fn label((order, number): (i64, i64), version: i64) -> String {
     format!("{order:03} {:02} label {number} {version}", number / 2)
 }
 
-fn values<'v>((order, number): (i64, i64), label: &'v str, count: i64) -> [Value<'v>; 4] {
+fn values((order, number): (i64, i64), label: &str, count: i64) -> [Value<'_>; 4] {
     [Value::Integer(order), Value::Integer(number), Value::Text(label), Value::Integer(count)]
 }
 
 /// Change some lines, in a transaction that is rolled back now and then.
 fn change(db: &mut Open<'_>, lines: &mut Lines, prng: &mut Prng) -> Result<(), DbError> {
     let (mut after, mut tx) = (lines.clone(), db.begin()?);
-    for _ in 0..1 + prng.below(6) {
+    for _ in 0..=prng.below(6) {
         let key = (prng.below(60).cast_signed(), prng.below(5).cast_signed());
         let (version, count) = (prng.below(3).cast_signed(), prng.below(1_000).cast_signed());
         if prng.below(4) == 0 {
@@ -196,7 +196,7 @@ fn filled<T>(measured: impl FnOnce(&mut Open<'_>) -> T) -> (T, u64) {
     for from in (0..3_000).step_by(50) {
         let mut tx = db.begin().unwrap();
         for id in from..from + 50 {
-            tx.insert(1, &[Value::Integer(id), Value::Blob(&[id as u8; 60])]).unwrap();
+            tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 60])]).unwrap();
         }
         tx.commit(Durability::Durable).unwrap();
     }
