@@ -169,13 +169,15 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(sought)
     }
 
-    /// What an earlier lookup noted of a key's newest entry. It says nothing about the past.
+    /// What an earlier lookup noted of a key's newest entry. A reader of the past may ask as well:
+    /// the row says whether that reader sees it.
     fn newest(&self, wanted: Wanted) -> Result<Option<Newest>, DbError> {
         let (number, code) = self.code(wanted)?;
-        Ok(self.store.newest(number, code).filter(|_| !self.view.is_past()))
+        Ok(self.store.newest(number, code))
     }
 
-    /// Note the newest entry of a key, unless an entry of its code was met that led elsewhere.
+    /// Note the newest entry of a key, unless an entry of its code was met that led elsewhere. In
+    /// the past another one was the newest.
     fn note_newest(&self, wanted: Wanted, newest: Newest, has_met: bool) -> Result<(), DbError> {
         let (number, code) = self.code(wanted)?;
         if !has_met && !self.view.is_past() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flysch::store::{Entry, IndexPlan, Order, Probe, Range, Solo, Store, StoreError};
-use flysch_chip::FaultPlan;
+use flysch_chip::{FaultPlan, Prng};
 use flysch_nand::Geometry;
 
 use super::store_defects::{Counted, entry, geometry, on_counted, plan};
@@ -62,15 +62,15 @@ fn a_merge_that_a_read_stopped_goes_on_where_it_was() {
 /// units a run has, its filter holds the codes of all of them.
 #[test]
 fn filters_that_are_learnt_anew_hold_all_codes() {
-    for page_size in [512, 2048] {
+    for (page_size, seed) in [(512, 1), (512, 2), (512, 3), (2048, 4)] {
         on_counted(plan(), 9000, (geometry(page_size), FaultPlan::default()), |solo| {
             let mut state = vec![0; Store::state_size_max(solo.store().config())];
-            let mut wanted = BTreeMap::new();
-            for number in 0..2_400 {
+            let (mut wanted, mut prng) = (BTreeMap::new(), Prng::new(seed));
+            for number in 0..3_000 {
                 let entry = entry(number);
                 solo.insert(&entry).unwrap();
                 wanted.insert(entry.code, entry.pointer);
-                if number % 40 == 39 {
+                if prng.below(120) == 0 {
                     solo.flush().unwrap();
                     solo.remount(&mut state).unwrap();
                     solo.settle().unwrap();
