@@ -14,7 +14,6 @@ use super::index::Wanted;
 use super::reader::Reader;
 use super::scan::Place as RowPlace;
 use super::seek::Seat;
-use super::view::View;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::row::{Digest, RowKind, RowView, Value};
@@ -37,8 +36,16 @@ enum Led {
     Nowhere,
     /// Its newest entry has this pointer.
     To(u32),
-    /// An entry was taken back, or is not for this reader: a lookup of this key alone tells.
+    /// It was taken back: a lookup of this key alone tells.
     Unclear,
+}
+
+impl Led {
+    /// Where an entry leads, the newest of its code. A reader of the past does not see the row
+    /// there if it is newer; then the key is looked up alone.
+    const fn by(entry: Entry) -> Self {
+        if entry.is(TAKE_BACK) { Self::Unclear } else { Self::To(entry.pointer) }
+    }
 }
 
 /// A cursor over the rows that have one of several keys.
@@ -153,7 +160,7 @@ impl KeyList<'_> {
             for key in rest.iter_mut().filter(|key| key.led == Led::Nowhere) {
                 let mut probe = SoleProbe::new(kept.number, kept.code(key.digest));
                 let entry = probe.next_in(&db.store, place, &mut reading)?;
-                key.led = entry.map_or(Led::Nowhere, |entry| lead(entry, db.view));
+                key.led = entry.map_or(Led::Nowhere, Led::by);
             }
             number += 1;
         }
@@ -161,9 +168,4 @@ impl KeyList<'_> {
         self.found_at = Some(db.store.generation());
         Ok(())
     }
-}
-
-/// Where an entry leads, the newest of its code.
-const fn lead(entry: Entry, view: View) -> Led {
-    if entry.is(TAKE_BACK) || view.is_past() { Led::Unclear } else { Led::To(entry.pointer) }
 }

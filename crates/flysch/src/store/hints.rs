@@ -18,6 +18,7 @@
 use core::cell::Cell;
 
 use super::run::Run;
+use super::table::Runs;
 
 /// Number of hints of groups that are kept.
 const GROUPS: usize = 8;
@@ -72,6 +73,11 @@ impl<const COUNT: usize> Ring<COUNT> {
         gone.for_each(|hint| hint.set(Hint::NONE));
     }
 
+    fn are_of(&self, is_there: impl Fn(u32) -> bool) -> bool {
+        let mut known = self.hints.iter().map(Cell::get).filter(|hint| hint.between.1 > 0);
+        known.all(|hint| is_there(hint.run))
+    }
+
     /// What is known of a code in a run, among what is about the right part of it.
     fn find(&self, run: u32, code: u64, is_right: impl Fn(u32) -> bool) -> Option<u32> {
         let holds = |hint: &Hint| hint.between.0 < code && code < hint.between.1;
@@ -121,6 +127,12 @@ impl Hints {
         self.groups.forget(run);
         self.units.forget(run);
         self.gaps.forget(run);
+    }
+
+    /// Whether all hints are of runs in the table.
+    pub(crate) fn are_of(&self, runs: &Runs<'_>) -> bool {
+        let is_there = |hinted| runs.iter().any(|run| name(&run) == hinted);
+        self.groups.are_of(is_there) && self.units.are_of(is_there) && self.gaps.are_of(is_there)
     }
 
     /// Where the section of an index has a code, if it has it.

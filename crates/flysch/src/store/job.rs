@@ -387,6 +387,10 @@ impl Store<'_> {
                 self.runs.remove(slot);
             }
         }
+        debug_assert!(
+            self.hints.are_of(&self.runs),
+            "what is remembered is of runs that are there"
+        );
         self.drop_lost();
     }
 

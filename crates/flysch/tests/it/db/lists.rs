@@ -175,13 +175,20 @@ fn a_list_goes_on_while_rows_change() {
         assert_eq!(list.put(&db, &[Value::Integer(order), Value::Integer(0)]), Ok(true));
     }
     assert_eq!(list.put(&db, &[Value::Integer(50), Value::Integer(0)]), Ok(false), "it is full");
-    let (mut out, mut counts) = ([0; 128], Vec::new());
+    let (mut out, mut numbers, mut prng) = ([0; 128], Vec::new(), Prng::new(7));
+    let mut counts: Vec<i64> = (0..40).collect();
     while let Some((number, row)) = list.next(&mut db, &mut out).unwrap() {
-        counts.push((number, row.column(3).unwrap() == Value::Integer(i64::from(number))));
-        (0..40).for_each(|order| put(&mut db, (order, 0), order));
+        let count = counts[usize::from(number)];
+        assert_eq!(row.column(3), Ok(Value::Integer(count)), "key {number} has its newest row");
+        numbers.push(number);
+        for _ in 0..30 {
+            let order = prng.below(40) as usize;
+            counts[order] += 100;
+            put(&mut db, (order as i64, 0), counts[order]);
+        }
     }
-    counts.sort_unstable();
-    assert_eq!(counts, (0..40).map(|number| (number, true)).collect::<Vec<_>>());
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..40), "each key has its turn once");
     assert_eq!(db.list(1, 1, &mut slots).map(drop), Err(DbError::Unknown));
     let mut list = db.list(1, 0, &mut slots).unwrap();
     assert!(list.put(&db, &[Value::Text("no id")]).is_err(), "a key has the types of its index");
