@@ -155,3 +155,62 @@ fn whole_levels_that_are_lost_are_put_again_part_by_part() {
     }
     assert!(most > 20, "{most} pages of runs were lost together");
 }
+
+/// Rows that were deleted so long ago that their tombstones are gone may rise. A repair counts all
+/// rows that it cannot tell from those.
+#[test]
+fn rows_that_may_have_risen_are_counted() {
+    const NOTES: Schema<'static> = Schema {
+        tables: &[Table {
+            name: "note",
+            columns: &[
+                Column::required("id", ColumnType::Integer),
+                Column::required("text", ColumnType::Text),
+            ],
+            indexes: &[Index { columns: &[0], kind: IndexKind::Hash, is_unique: true }],
+            zone: None,
+            keep: None,
+        }],
+    };
+    let (mut image, mut ram) = (Image::of(512, 8, 40), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &NOTES, OPTIONS, &mut ram).unwrap();
+    let mut wanted: Ids = (0..400).collect();
+    for id in 0..400 {
+        let mut tx = db.begin().unwrap();
+        tx.insert(0, &[Value::Integer(id), Value::Text("a note of some length")]).unwrap();
+        tx.commit(Durability::Lazy).unwrap();
+    }
+    for turn in 0..6_000 {
+        let mut tx = db.begin().unwrap();
+        if turn % 20 == 0 && turn < 1_000 {
+            let id = 3 + turn / 20 * 7;
+            assert_eq!(tx.delete(0, &[Value::Integer(id)]), Ok(wanted.remove(&id)));
+        } else {
+            let id = 1 + turn % 13 * 28;
+            tx.upsert(0, &[Value::Integer(id), Value::Text("a note that changed")]).unwrap();
+            wanted.insert(id);
+        }
+        tx.commit(Durability::Lazy).unwrap();
+    }
+    while db.maintain(Budget { operations: 50 }).unwrap() {}
+    db.close().unwrap();
+    let mut doubtful = 0;
+    for page in run_pages(&image) {
+        let (mut image, mut ram) = (image.clone(), vec![0; RAM]);
+        image.rotten.insert(page);
+        let mut db = Db::open(&mut image, &NOTES, OPTIONS, &mut ram).unwrap();
+        let repaired = db.repair().unwrap();
+        let (mut scan, mut out) = (db.scan(0, Direction::Forward).unwrap(), [0; 64]);
+        let mut found = Ids::new();
+        while let Some(row) = scan.next(&mut db, &mut out).unwrap() {
+            let Ok(Value::Integer(id)) = row.column(0) else { panic!("an id is a number") };
+            assert!(found.insert(id), "row {id} comes once, page {page}");
+        }
+        assert!(wanted.is_subset(&found), "page {page}");
+        let risen = found.len() - wanted.len();
+        assert!(risen <= repaired.doubtful as usize, "{risen} rose, {repaired:?}, page {page}");
+        doubtful += repaired.doubtful;
+    }
+    // Each row that is there has its entry on one page of those of its level.
+    assert!(doubtful > 200, "{doubtful} rows of a table with deletes");
+}
