@@ -103,11 +103,10 @@ impl Loaded {
             if one.bytes.len() != other.bytes.len() {
                 return;
             }
-            for (at, (one, other)) in one.bytes.iter().zip(&other.bytes).enumerate() {
-                if one != other {
-                    let Some(byte) = byte_of(*one, *other) else { return };
-                    places.push(Place { image, at, byte });
-                }
+            let pairs = one.bytes.iter().zip(&other.bytes).enumerate();
+            for (at, (one, other)) in pairs.filter(|(_, (one, other))| one != other) {
+                let Some(byte) = byte_of(*one, *other) else { return };
+                places.push(Place { image, at, byte });
             }
         }
         self.second = Some((now_ms, places));
