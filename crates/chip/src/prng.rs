@@ -6,6 +6,9 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng(u64);
 
+/// What each number adds to the state.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Prng {
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -13,11 +16,17 @@ impl Prng {
 
     #[inline]
     pub const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
+    }
+
+    /// Go on as if `count` numbers had been drawn.
+    #[must_use]
+    pub const fn after(self, count: u64) -> Self {
+        Self(self.0.wrapping_add(STEP.wrapping_mul(count)))
     }
 
     /// Draw a number below `bound`.
@@ -63,6 +72,7 @@ mod tests {
         // Reference values of the public-domain splitmix64.c for this seed.
         assert_eq!(prng.next(), 6_457_827_717_110_365_317);
         assert_eq!(prng.next(), 3_203_168_211_198_807_973);
+        assert_eq!(Prng::new(1_234_567).after(2), prng);
     }
 
     #[test]

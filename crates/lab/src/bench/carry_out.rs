@@ -1,6 +1,7 @@
 //! Run a scenario from start to end, alone or one after another on the same machine.
 
 use super::error::RunError;
+use super::parts::{Turn, turns};
 use super::run::Run;
 use super::scenario::Scenario;
 use super::session::{Followed, Session, Steps};
@@ -41,23 +42,42 @@ pub(crate) fn run_in_turn(
     finished: impl Fn(),
 ) -> Vec<Result<Run, RunError>> {
     let mut session: Option<Session<'_>> = None;
-    let mut outcomes = Vec::with_capacity(scenarios.len());
-    for (place, &scenario) in (1..).zip(scenarios) {
-        let followed = if place < scenarios.len() { Followed::Yes } else { Followed::No };
+    let mut outcomes: Vec<Option<_>> = scenarios.iter().map(|_| None).collect();
+    let mut left = turns(scenarios);
+    while let Some(Turn { whole, parts }) = left.pop_front() {
+        let followed = if left.is_empty() { Followed::No } else { Followed::Yes };
+        let of_parts = parts.iter().map(|&part| scenarios[part]).collect();
         // A failure may leave the machine in any state, so the next scenario gets a new machine.
-        let outcome = on_machine(session.take(), scenario, followed);
-        outcomes.push(outcome.map(|(used, run)| {
-            session = Some(used).filter(Session::can_go_on);
-            run
-        }));
+        match on_machine(session.take(), (scenarios[whole], of_parts), followed) {
+            Ok((used, run)) => {
+                let mut ended = used.ended.take().into_iter();
+                for part in parts {
+                    match ended.next() {
+                        Some(run) => {
+                            outcomes[part] = Some(Ok(run));
+                            finished();
+                        }
+                        // It is not known yet what ending a transaction takes.
+                        None => left.push_back(Turn::alone(part)),
+                    }
+                }
+                outcomes[whole] = Some(Ok(run));
+                session = Some(used).filter(Session::can_go_on);
+            }
+            Err(error) => {
+                // A part may end well before the request that failed.
+                left.extend(parts.into_iter().map(Turn::alone));
+                outcomes[whole] = Some(Err(error));
+            }
+        }
         finished();
     }
-    outcomes
+    outcomes.into_iter().map(|outcome| outcome.expect("each has a turn")).collect()
 }
 
 fn on_machine<'a>(
     session: Option<Session<'a>>,
-    scenario: &'a Scenario,
+    (scenario, parts): (&'a Scenario, Vec<&'a Scenario>),
     followed: Followed,
 ) -> Result<(Session<'a>, Run), RunError> {
     let mut session = match session {
@@ -66,6 +86,7 @@ fn on_machine<'a>(
     };
     session.scenario = scenario;
     session.followed = followed;
+    session.parts = parts;
     let run = carry_out(&session)?;
     Ok((session, run))
 }

@@ -18,6 +18,7 @@ pub mod grid;
 mod kernel_options;
 pub mod life;
 pub mod measure;
+mod parts;
 pub mod run;
 pub mod scenario;
 pub mod session;

@@ -1,6 +1,6 @@
 //! A session: a scenario on its machine, from preparing the files to the figures.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 
 use flysch_chip::{EventKind, Prng};
 use flysch_linux::cpu::Unit;
@@ -35,6 +35,20 @@ pub struct Session<'a> {
     earlier: RefCell<Earlier>,
     /// What is kept for the scenarios that follow. None before the first, or if none follows.
     beginning: RefCell<Option<Beginning>>,
+    /// Shorter scenarios that are parts of this one, by number of requests.
+    pub(super) parts: Vec<&'a Scenario>,
+    /// The runs of the parts that have ended.
+    pub(super) ended: RefCell<Vec<Run>>,
+    /// The CPU time that ending the transaction took when it was last done, picoseconds.
+    pub(super) end_ps: Cell<Option<u64>>,
+    start: Cell<Start>,
+}
+
+/// What is known when the measured interval begins.
+#[derive(Clone, Copy, Default)]
+struct Start {
+    begin_ns: u64,
+    reads_at_open: u64,
 }
 
 /// A session whose files are prepared and settled.
@@ -112,6 +126,7 @@ pub trait Steps {
 }
 
 /// A measured interval that is under way, with the times measured so far.
+#[derive(Clone)]
 pub struct Interval<'a> {
     session: &'a Session<'a>,
     start_ns: u64,
@@ -127,8 +142,17 @@ pub struct Interval<'a> {
 impl<'a> Session<'a> {
     /// A session in which nothing has been prepared yet.
     pub(crate) fn new(scenario: &'a Scenario, site: Box<dyn Site>) -> Self {
-        let (earlier, beginning) = (RefCell::default(), RefCell::new(None));
-        Self { scenario, site, followed: Followed::No, earlier, beginning }
+        Self {
+            scenario,
+            site,
+            followed: Followed::No,
+            earlier: RefCell::default(),
+            beginning: RefCell::new(None),
+            parts: Vec::new(),
+            ended: RefCell::default(),
+            end_ps: Cell::default(),
+            start: Cell::default(),
+        }
     }
 
     /// Run all steps of a workload. If an earlier scenario on this machine began alike, the machine
@@ -145,6 +169,16 @@ impl<'a> Session<'a> {
             *self.beginning.borrow_mut() = site.map(|site| Beginning { site, drawn });
         }
         self.measured(&mut steps)
+    }
+
+    /// What the events came to that were let go already.
+    pub(super) fn earlier(&self) -> Earlier {
+        self.earlier.borrow().clone()
+    }
+
+    /// Go back to what the events came to at an earlier moment.
+    pub(super) fn go_back(&self, earlier: Earlier) {
+        *self.earlier.borrow_mut() = earlier;
     }
 
     /// Whether a scenario that begins alike needs no preparation.
@@ -199,26 +233,33 @@ impl<'a> Session<'a> {
         drop(scope);
         let reads_at_open = self.site.count(EventKind::Read)?;
         self.site.reset()?;
-        let begin_ns = self.now_ns();
+        self.start.set(Start { begin_ns: self.now_ns(), reads_at_open });
         let measured = steps.measure(self, &mut opened)?;
+        let run = self.figures(self.scenario, measured)?;
+        steps.check(self, &mut opened)?;
+        Ok(run)
+    }
+
+    /// The figures of a scenario whose measured interval has just ended.
+    pub(super) fn figures(&self, scenario: &Scenario, measured: Measured) -> Result<Run, RunError> {
+        let Start { begin_ns, reads_at_open } = self.start.get();
         let mut trace = self.site.take()?;
         let earlier = self.earlier.take();
         // Times of a trace count from the beginning of the measured interval.
         for event in &mut trace.events {
             event.time_ns = event.time_ns.saturating_sub(begin_ns);
         }
-        match self.scenario.workload {
+        match scenario.workload {
             _ if trace.blame.tables.is_empty() => {}
             Workload::Micro(kind) if kind.is_one_transaction() => {
-                let times = kind.statements(self.scenario.requests);
+                let times = kind.statements(scenario.requests);
                 give_to_requests(&mut trace, kind.name(), times.into());
             }
             _ => count_requests(&mut trace, &earlier),
         }
         let (blocks, parts) = (self.site.blocks(), (earlier, trace));
-        let mut run = measure_rest(self.scenario, blocks, parts, measured, reads_at_open);
-        steps.check(self, &mut opened)?;
-        if !self.scenario.keeps_trace {
+        let mut run = measure_rest(scenario, blocks, parts, measured, reads_at_open);
+        if !scenario.keeps_trace {
             run.forget_trace();
         }
         Ok(run)
@@ -317,6 +358,18 @@ impl<'a> Interval<'a> {
         }
     }
 
+    pub(super) const fn session(&self) -> &'a Session<'a> {
+        self.session
+    }
+
+    /// Number of requests so far.
+    ///
+    /// # Panics
+    /// After 2^32 requests.
+    pub(super) fn request_count(&self) -> u32 {
+        u32::try_from(self.request_ns.len()).expect("requests are counted so")
+    }
+
     /// Begin the transaction that contains all requests. It does not count as a request; its time
     /// is recorded in `begin_ns`.
     ///
@@ -371,7 +424,7 @@ impl<'a> Interval<'a> {
         call: impl FnOnce() -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let sent_ns = self.session.now_ns();
-        let number = u32::try_from(self.request_ns.len() + 1).expect("requests are counted so");
+        let number = self.request_count() + 1;
         let _scope = self.session.site.enter(label);
         self.session.site.recorder().mark(number);
         let done = call()?;

@@ -29,12 +29,47 @@ impl Text {
                 continue;
             }
             text.bytes += len;
-            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let words = part.chunk_by(|a, b| is_word(a) && is_word(b));
-            text.tokens += words.filter(|word| !word[0].is_ascii_whitespace()).count() as u64;
+            text.tokens += tokens(part);
         }
         text
     }
+}
+
+/// What a byte is outside of string literals.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Space,
+    /// A part of a word or of a number.
+    Word,
+    /// A token of its own.
+    Sign,
+}
+
+/// The classes of all bytes. Every statement's text is looked through by them.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Sign; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        classes[byte as usize] = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => Class::Word,
+            _ if byte.is_ascii_whitespace() => Class::Space,
+            _ => Class::Sign,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// Number of words, numbers and signs in a text without string literals.
+fn tokens(text: &[u8]) -> u64 {
+    let mut before = Class::Space;
+    let begins = |&byte: &u8| {
+        let class = CLASSES[usize::from(byte)];
+        let goes_on = class == Class::Word && before == Class::Word;
+        before = class;
+        u64::from(class != Class::Space && !goes_on)
+    };
+    text.iter().map(begins).sum()
 }
 
 /// What is between the quotes of a text. Literals are long, so quotes are looked for by the fast

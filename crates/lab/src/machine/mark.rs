@@ -19,25 +19,47 @@ use crate::contents::Contents;
 
 /// The state of a machine at a moment.
 pub(crate) struct Mark {
-    now_ns: u64,
-    cpu: CpuMark,
-    recording: RecordingMark,
+    moment: Moment,
     supply: Supply,
     device: Tracer<FaultInjector>,
     pram: Tracer<Pram>,
     linux: Vfs,
     journals: Option<Vfs>,
+}
+
+/// The time of a machine, and what was recorded and is known of its bytes. Devices and file systems
+/// are not part of it: nothing may happen to them until the machine goes back.
+pub(crate) struct Moment {
+    now_ns: u64,
+    cpu: CpuMark,
+    recording: RecordingMark,
     contents: Option<Contents>,
 }
 
 impl Machine {
+    pub(crate) fn moment(&self) -> Moment {
+        Moment {
+            now_ns: self.recorder.clock().now_ns(),
+            cpu: self.cpu.mark(),
+            recording: self.recorder.keep(),
+            contents: self.contents.as_ref().map(|contents| contents.borrow().clone()),
+        }
+    }
+
+    pub(crate) fn go_back(&self, moment: &Moment) {
+        self.recorder.clock().take_back(moment.now_ns);
+        self.cpu.take_back(&moment.cpu);
+        self.recorder.take_back(&moment.recording);
+        if let (Some(contents), Some(kept)) = (&self.contents, &moment.contents) {
+            contents.borrow_mut().clone_from(kept);
+        }
+    }
+
     /// The state of the machine as it is now. None if a file system cannot be copied.
     pub(crate) fn mark(&self) -> Option<Mark> {
         let device = self.device.borrow();
         Some(Mark {
-            now_ns: self.recorder.clock().now_ns(),
-            cpu: self.cpu.mark(),
-            recording: self.recorder.keep(),
+            moment: self.moment(),
             supply: device.device().supply().copy(),
             device: device.clone(),
             pram: self.pram.borrow().clone(),
@@ -46,25 +68,19 @@ impl Machine {
                 Some(journals) => Some(journals.borrow().copy()?),
                 None => None,
             },
-            contents: self.contents.as_ref().map(|contents| contents.borrow().clone()),
         })
     }
 
     /// Take the machine back to a mark of it.
     pub(crate) fn take_back(&self, mark: &Mark) {
         const COPIED: &str = "what was copied once can be copied again";
-        self.recorder.clock().take_back(mark.now_ns);
-        self.cpu.take_back(&mark.cpu);
-        self.recorder.take_back(&mark.recording);
+        self.go_back(&mark.moment);
         self.device.borrow_mut().clone_from(&mark.device);
         self.device.borrow().device().supply().take_back(&mark.supply);
         self.pram.borrow_mut().clone_from(&mark.pram);
         *self.linux.borrow_mut() = mark.linux.copy().expect(COPIED);
         if let (Some(journals), Some(kept)) = (&self.journals, &mark.journals) {
             *journals.borrow_mut() = kept.copy().expect(COPIED);
-        }
-        if let (Some(contents), Some(kept)) = (&self.contents, &mark.contents) {
-            contents.borrow_mut().clone_from(kept);
         }
     }
 }

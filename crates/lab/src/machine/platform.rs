@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use flysch_chip::Part;
 use flysch_chip::fields::missing;
@@ -31,6 +31,13 @@ const BUILTIN: [&str; 5] = [
     include_str!("../../../../platforms/kaist-2.6.19.toml"),
     include_str!("../../../../platforms/omap3evm-2.6.37.toml"),
 ];
+
+/// The built-in platforms. A sweep asks for one hundreds of times, and to read a file takes more
+/// than a million instructions.
+static BUILTIN_PARSED: LazyLock<Vec<Platform>> = LazyLock::new(|| {
+    let parse = |text| Platform::parse(text, Path::new(""));
+    BUILTIN.into_iter().map(|text| parse(text).expect("built-in platforms are valid")).collect()
+});
 
 /// A board, its kernel, and the settings of its software.
 #[derive(Clone, Debug, PartialEq)]
@@ -247,7 +254,7 @@ impl Platform {
 
     /// The names of the built-in platforms.
     pub fn names() -> Vec<String> {
-        Self::builtin().map(|platform| platform.name).collect()
+        BUILTIN_PARSED.iter().map(|platform| platform.name.clone()).collect()
     }
 
     /// The built-in platform of this name.
@@ -255,8 +262,8 @@ impl Platform {
     /// # Errors
     /// Fails if there is none. The error lists the known names and suggests the nearest.
     pub fn named(name: &str) -> Result<Self, PlatformError> {
-        let found = Self::builtin().find(|platform| platform.name == name);
-        found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
+        let found = BUILTIN_PARSED.iter().find(|platform| platform.name == name);
+        found.cloned().ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
 
     /// Parse the description of a platform. Its part is a built-in one, or a TOML file whose path
@@ -339,11 +346,6 @@ impl Platform {
         let found = BUILTIN.iter().find(is_it).copied();
         found.ok_or_else(|| PlatformError::Unknown(name.to_owned()))
     }
-
-    fn builtin() -> impl Iterator<Item = Self> {
-        let parse = |text| Self::parse(text, Path::new(""));
-        BUILTIN.into_iter().map(move |text| parse(text).expect("built-in platforms are valid"))
-    }
 }
 
 /// The largest time in a platform: a second for fields in nanoseconds, a millisecond for fields in
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn every_built_in_platform_names_its_source_and_a_known_part() {
-        for platform in Platform::builtin() {
+        for platform in &*BUILTIN_PARSED {
             assert!(!platform.source.is_empty(), "{}", platform.name);
             assert!(platform.partition_blocks <= platform.part.geometry.block_count);
             assert!(platform.cpu.fitted.len() <= 2, "{}: two fitted constants", platform.name);

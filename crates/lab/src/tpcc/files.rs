@@ -9,6 +9,7 @@ use flysch_sqlite::{Database, Settings};
 
 use super::error::TpccError;
 use super::load::load;
+use super::loaded::{self, Rows};
 use super::scale::Scale;
 
 /// The file of the database. With two files, all tables but those of orders.
@@ -52,11 +53,28 @@ impl Files {
     }
 
     /// Load a new database in memory and return its files. `now_ms`, milliseconds since 1970, is
-    /// the time in its rows.
+    /// the time in its rows. What was loaded before is copied.
     ///
     /// # Errors
     /// Fails if SQLite fails.
     pub fn load(
+        self,
+        database: &Database,
+        now_ms: i64,
+        settings: &Settings,
+        scale: Scale,
+        seed: u64,
+    ) -> Result<Vec<Image>, TpccError> {
+        let rows = Rows { files: self, page_size: settings.page_size, scale, seed };
+        if let Some(images) = loaded::recall(rows, now_ms) {
+            return Ok(images);
+        }
+        let images = self.load_rows(database, now_ms, settings, scale, seed)?;
+        loaded::keep(rows, now_ms, &images);
+        Ok(images)
+    }
+
+    pub(super) fn load_rows(
         self,
         database: &Database,
         now_ms: i64,

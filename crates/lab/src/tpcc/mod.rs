@@ -4,7 +4,7 @@
 //! ```text
 //! scale random          how many rows; the specification's random numbers and strings
 //! relation schema load/ nine tables and their rows
-//! files                 the files that hold them
+//! files loaded          the files that hold them, and those that were loaded before
 //! deck request          which transaction comes next, and its input
 //! query transactions/   prepared statements; the five transactions
 //! engine/               the same on the engine
@@ -22,6 +22,7 @@ pub mod engine;
 mod error;
 mod files;
 mod load;
+mod loaded;
 mod query;
 mod random;
 mod relation;

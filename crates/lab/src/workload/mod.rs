@@ -32,6 +32,7 @@ pub use pattern::Pattern;
 pub(crate) use pattern::Places;
 pub use postmark::Postmark;
 pub use read::Read;
+pub(crate) use strings::printable;
 pub use strings::{Alphabet, RandomStrings};
 pub use tpcc::Tpcc;
 

@@ -1,5 +1,8 @@
 //! Random strings and the characters they consist of.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
 use flysch_chip::Prng;
 use flysch_names::named;
 use strum::{IntoStaticStr, VariantArray};
@@ -34,31 +37,105 @@ impl Alphabet {
 }
 
 /// A seeded source of random strings of one length.
+///
+/// The strings are pieces of one text. Machines that are filled alike draw the same text, so its
+/// beginning is kept, see [`TEXTS`].
 #[derive(Clone, Debug)]
 pub struct RandomStrings {
-    characters: Vec<u8>,
+    source: Source,
     len: u32,
-    prng: Prng,
+    /// How many characters were drawn.
+    at: u64,
+}
+
+/// What a text follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source {
+    characters: Characters,
+    seed: u64,
+}
+
+/// The characters of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Characters {
+    Of(Alphabet),
+    /// The 95 of ASCII from the space on.
+    Printable,
+}
+
+impl Characters {
+    fn list(self) -> Vec<u8> {
+        match self {
+            Self::Of(alphabet) => alphabet.characters(),
+            Self::Printable => (b' '..=b'~').collect(),
+        }
+    }
+}
+
+/// A text of `len` random printable characters, each of them the next number of a [`Prng`].
+pub(crate) fn printable(len: u32, seed: u64) -> Vec<u8> {
+    let mut text = Vec::new();
+    Source { characters: Characters::Printable, seed }.append(0, len, &mut text);
+    text
+}
+
+/// Characters that are kept of a text.
+const KEPT_LEN: usize = 12 << 20;
+/// Number of texts of which the beginning is kept: those of the seeds that are run at a time.
+const KEPT_COUNT: usize = 4;
+
+/// The beginnings of the texts that were drawn last.
+static TEXTS: Mutex<VecDeque<(Source, Vec<u8>)>> = Mutex::new(VecDeque::new());
+
+impl Source {
+    /// Append `len` characters of the text to `text`, from its character `at` on.
+    fn draw(self, at: u64, len: usize, text: &mut Vec<u8>) {
+        let mut prng = Prng::new(self.seed).after(at);
+        let characters = self.characters.list();
+        let count = characters.len() as u64;
+        text.extend(
+            (0..len).map(|_| characters[usize::try_from(prng.below(count)).expect("below 256")]),
+        );
+    }
+
+    /// Append `len` characters of the text to `text`, from its character `at` on. Those at its
+    /// beginning are kept.
+    fn append(self, at: u64, len: u32, text: &mut Vec<u8>) {
+        /// Characters that are drawn in one call. On a real machine, making a text must take much
+        /// less time than its statement.
+        const PIECE: usize = 64 << 10;
+        let end = usize::try_from(at + u64::from(len)).unwrap_or(usize::MAX);
+        let len = len as usize;
+        if end > KEPT_LEN {
+            return self.draw(at, len, text);
+        }
+        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = texts.iter().position(|(source, _)| *source == self);
+        let place = place.unwrap_or_else(|| {
+            if texts.len() == KEPT_COUNT {
+                texts.pop_front();
+            }
+            texts.push_back((self, Vec::new()));
+            texts.len() - 1
+        });
+        let kept = &mut texts[place].1;
+        while kept.len() < end {
+            self.draw(kept.len() as u64, PIECE, kept);
+        }
+        text.extend_from_slice(&kept[end - len..end]);
+    }
 }
 
 impl RandomStrings {
     /// Strings of `len` characters of `alphabet`.
     pub fn new(alphabet: Alphabet, len: u32, seed: u64) -> Self {
-        Self { characters: alphabet.characters(), len, prng: Prng::new(seed) }
+        Self { source: Source { characters: Characters::Of(alphabet), seed }, len, at: 0 }
     }
 
     /// Append one string to `text`.
-    ///
-    /// # Panics
-    /// Never: an alphabet has fewer than 256 characters.
     pub fn append(&mut self, text: &mut Vec<u8>) {
-        let Self { characters, len, prng } = self;
-        let count = characters.len() as u64;
-        // All characters are drawn in one call. On a real machine, making a text must take much
-        // less time than its statement.
-        text.extend(
-            (0..*len).map(|_| characters[usize::try_from(prng.below(count)).expect("below 256")]),
-        );
+        self.source.append(self.at, self.len, text);
+        self.at += u64::from(self.len);
     }
 }
 
@@ -72,5 +149,17 @@ mod tests {
         RandomStrings::new(Alphabet::Bytes, 20_000, 3).append(&mut text);
         assert!(!text.contains(&0) && !text.contains(&b'\''));
         assert!((1..=255).filter(|&byte| byte != b'\'').all(|byte| text.contains(&byte)));
+    }
+
+    /// Strings are the same whether their text is kept or not.
+    #[test]
+    fn strings_are_pieces_of_one_text() {
+        let source = Source { characters: Characters::Of(Alphabet::Digits), seed: 9 };
+        let mut whole = Vec::new();
+        source.draw(0, 2 * KEPT_LEN, &mut whole);
+        let mut text = Vec::new();
+        let mut strings = RandomStrings::new(Alphabet::Digits, 1_000_003, source.seed);
+        (0..20).for_each(|_| strings.append(&mut text));
+        assert!(whole.starts_with(&text) && text.len() > KEPT_LEN);
     }
 }

@@ -21,7 +21,7 @@ fn grid(platform: &str, stacks: &[Stack]) -> Grid {
     grid.stacks = stacks.to_vec();
     grid.axes.record_sizes = vec![150];
     grid.axes.fills = vec![300];
-    grid.axes.requests = vec![5, 200];
+    grid.axes.requests = vec![5, 40, 200, 120];
     grid.keeps_traces = true;
     grid
 }

@@ -16,8 +16,9 @@ use std::ops::Range;
 mod page;
 pub mod read_ahead;
 
+use page::Kept;
 pub use page::{CACHE_PAGE_SIZE, Ino, PageBytes};
-pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts};
+pub(crate) use page::{PAGE_SIZE, byte_in_page, page_parts, page_to_fill};
 pub use read_ahead::{Fetch, ReadAhead, ReadAheadProfile};
 
 /// Smallest limit that may be set, pages. A file system may rely on the pages that it has just
@@ -37,7 +38,7 @@ pub struct PageCache {
 
 #[derive(Clone, Debug)]
 struct CachedPage {
-    bytes: Box<PageBytes>,
+    bytes: Kept,
     is_marked: bool,
     used_at: u64,
 }
@@ -55,20 +56,21 @@ impl PageCache {
     }
 
     pub fn get(&self, ino: Ino, index: u32) -> Option<&PageBytes> {
-        self.pages.get(&(ino, index)).map(|page| &*page.bytes)
+        self.pages.get(&(ino, index)).map(|page| page.bytes.bytes())
     }
 
     /// A page to change; this counts as a use.
     pub fn get_mut(&mut self, ino: Ino, index: u32) -> Option<&mut PageBytes> {
         self.touch(ino, index);
-        self.pages.get_mut(&(ino, index)).map(|page| &mut *page.bytes)
+        self.pages.get_mut(&(ino, index)).map(|page| page.bytes.bytes_mut())
     }
 
     /// Put a page in, without a mark, in place of the page that was there.
     pub fn insert(&mut self, ino: Ino, index: u32, bytes: Box<PageBytes>) {
         self.remove(ino, index);
         let used_at = self.next_use(ino, index);
-        self.pages.insert((ino, index), CachedPage { bytes, is_marked: false, used_at });
+        let page = CachedPage { bytes: Kept::new(bytes), is_marked: false, used_at };
+        self.pages.insert((ino, index), page);
         self.shrink();
         debug_assert!(self.contains(ino, index), "the newest page stays");
     }

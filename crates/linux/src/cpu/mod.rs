@@ -223,6 +223,11 @@ impl Cpu {
         self.idle.get()
     }
 
+    /// CPU time charged since a mark, picoseconds.
+    pub fn busy_ps_since(&self, mark: &CpuMark) -> u64 {
+        self.busy_ps.get() - mark.busy_ps
+    }
+
     /// The clock that charged work advances.
     pub const fn clock(&self) -> &Clock {
         &self.clock

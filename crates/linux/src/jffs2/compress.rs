@@ -75,14 +75,14 @@ pub(super) struct Packed {
 /// Compress a prefix of `data` into at most `room` bytes: all of `data`, if it fits in any form.
 pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) -> Packed {
     let limit = room.min(data.len());
-    let (winner, packed) = recalled(order, data, limit);
+    let Recalled { winner, symbols, packed } = recalled(order, data, limit);
     for compressor in &order[..order.len().min(winner + 1)] {
         if *compressor == Compressor::Zlib {
             if limit <= END_LEN {
                 // It is not even begun.
                 continue;
             }
-            cpu.charge(Unit::DeflateSymbol, symbols(data));
+            cpu.charge(Unit::DeflateSymbol, symbols);
         }
         if order.get(winner) == Some(compressor) {
             cpu.compress(compressor.codec(), data.len(), packed.stored.len());
@@ -101,15 +101,23 @@ pub(super) fn pack(order: &[Compressor], data: &[u8], room: usize, cpu: &Cpu) ->
     packed
 }
 
-/// The index in `order` of the compressor that was used, and its output. The index is beyond the
-/// last if none of them made the data shorter.
-fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> (usize, Packed) {
+/// What the memo knows of data.
+struct Recalled {
+    /// The index in `order` of the compressor that was used. It is beyond the last if none of them
+    /// made the data shorter.
+    winner: usize,
+    /// How many values of bytes occur in the data.
+    symbols: u64,
+    packed: Packed,
+}
+
+fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> Recalled {
     let tried = order.iter().fold(1, |tried, &compressor| tried << 2 | compressor as u64);
     let parameter = tried << u32::BITS | limit as u64;
     let mut kept = PACKED.recall(parameter, data, || Some(encoded(order, data, limit)));
     let kept = kept.as_mut().expect("anything can be stored");
-    let [winner, data_len] = [(); 2].map(|()| {
-        let (rest, tail) = kept.split_last_chunk().expect("two numbers are stored behind");
+    let [winner, data_len, symbols] = [(); 3].map(|()| {
+        let (rest, tail) = kept.split_last_chunk().expect("three numbers are stored behind");
         let number = usize::from_le_bytes(*tail);
         let len = rest.len();
         kept.truncate(len);
@@ -119,17 +127,19 @@ fn recalled(order: &[Compressor], data: &[u8], limit: usize) -> (usize, Packed) 
         Some(compressor) => (compressor.stored_as(), std::mem::take(kept)),
         None => (Compression::None, data[..limit].to_vec()),
     };
-    (winner, Packed { compression, stored, data_len })
+    Recalled { winner, symbols: symbols as u64, packed: Packed { compression, stored, data_len } }
 }
 
 /// The output of the first compressor that makes the data shorter. A memo stores only bytes, so the
-/// length of the data and the compressor's index in `order` are appended.
+/// number of symbols, the length of the data and the compressor's index in `order` are appended.
 fn encoded(order: &[Compressor], data: &[u8], limit: usize) -> Vec<u8> {
     let outcomes = order.iter().enumerate().map(|(place, it)| Some((place, it.run(data, limit)?)));
     let nothing_gained = (order.len(), (Vec::new(), limit));
     let (winner, (mut stored, data_len)) = outcomes.flatten().next().unwrap_or(nothing_gained);
-    stored.extend_from_slice(&data_len.to_le_bytes());
-    stored.extend_from_slice(&winner.to_le_bytes());
+    let symbols = usize::try_from(symbols(data)).expect("256 at most");
+    for number in [symbols, data_len, winner] {
+        stored.extend_from_slice(&number.to_le_bytes());
+    }
     stored
 }
 

@@ -12,7 +12,7 @@ use super::load::is_length;
 use super::nodes::{NodeId, NodeState};
 use super::reserve::{Need, Purpose};
 use super::{Jffs2, blocks};
-use crate::cache::PageCache;
+use crate::cache::{PageCache, page_to_fill};
 use crate::cpu::Unit;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes};
 
@@ -154,7 +154,7 @@ impl Jffs2 {
         index: u32,
     ) -> Result<&'a mut PageBytes, FsError> {
         if !cache.contains(Ino(ino), index) {
-            let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+            let mut page = page_to_fill();
             self.read_file_page(ino, index, &mut page)?;
             cache.insert(Ino(ino), index, page);
         }

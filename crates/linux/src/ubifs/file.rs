@@ -7,7 +7,7 @@ use super::format::DataNode;
 use super::inode::Dirt;
 use super::key::Key;
 use super::tnc::Place;
-use crate::cache::PageCache;
+use crate::cache::{PageCache, page_to_fill};
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PageBytes, byte_in_page, page_parts};
 
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
@@ -101,7 +101,7 @@ impl Ubifs {
         let from = byte_in_page(at);
         self.afford_page(cache, ino, index)?;
         if !cache.contains(Ino(ino), index) {
-            let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+            let mut page = page_to_fill();
             if bytes.len() < CACHE_PAGE_SIZE {
                 self.read_file_page(ino, index, &mut page)?;
             }

@@ -2,7 +2,7 @@
 
 use super::{FILE_SIZE_MAX, Fd, Vfs, byte_in_page, page_index};
 use crate::cache::read_ahead::Demand;
-use crate::cache::{Fetch, ReadAheadProfile};
+use crate::cache::{Fetch, ReadAheadProfile, page_to_fill};
 use crate::cpu::Unit;
 use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino};
 
@@ -159,7 +159,7 @@ impl Vfs {
         if self.fs.read_run(&mut self.cache, ino, index)? {
             return Ok(());
         }
-        let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+        let mut page = page_to_fill();
         self.fs.read_page(ino, index, &mut page)?;
         self.cache.insert(ino, index, page);
         Ok(())

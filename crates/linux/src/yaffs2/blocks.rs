@@ -54,7 +54,7 @@ pub(super) struct Block {
     pub is_known_blank: bool,
     /// Whether it looked blank at the mount, although an interrupted erase may have left it so.
     pub is_suspect: bool,
-    /// Whether a program in it failed.
+    /// Whether a program in it failed. See [`Blocks::retire_later`].
     pub needs_retiring: bool,
     pub has_summary: bool,
 }
@@ -66,6 +66,8 @@ pub(super) struct Blocks {
     /// Sequence number and number of each dirty block. The collector asks for the oldest for each
     /// block that it looks at.
     dirty: BTreeSet<(u32, u32)>,
+    /// Whether a program failed in any block, ever.
+    pub has_failed: bool,
     pub chunks_per_block: u32,
     pub erased_count: u32,
     pub free_chunks: u32,
@@ -96,6 +98,7 @@ impl Blocks {
             list: vec![block; count as usize],
             owners: vec![Owner::None; (count * chunks_per_block) as usize],
             dirty: BTreeSet::new(),
+            has_failed: false,
             chunks_per_block,
             erased_count: 0,
             free_chunks: 0,
@@ -115,6 +118,12 @@ impl Blocks {
 
     pub(super) fn block_mut(&mut self, block: u32) -> &mut Block {
         &mut self.list[block as usize]
+    }
+
+    /// Note that a program in a block failed, so that the collector empties it.
+    pub(super) fn retire_later(&mut self, block: u32) {
+        self.block_mut(block).needs_retiring = true;
+        self.has_failed = true;
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -119,7 +119,7 @@ impl Yaffs2 {
                 Tags { sequence: CHECKPOINT_SEQUENCE, object, chunk: *page, bytes, extra: None };
             *page += 1;
             if let Err(error) = self.program(chunk, data, &tags) {
-                self.blocks.block_mut(block).needs_retiring = true;
+                self.blocks.retire_later(block);
                 return match FsError::from(error) {
                     FsError::PowerLost => Err(FsError::PowerLost),
                     _ => Ok(false),

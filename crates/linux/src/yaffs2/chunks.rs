@@ -126,7 +126,7 @@ impl Yaffs2 {
                 self.advance(tags)?;
                 return Ok(chunk);
             }
-            self.blocks.block_mut(block).needs_retiring = true;
+            self.blocks.retire_later(block);
             self.blocks.skip_rest();
             self.retire_if_empty(block)?;
         }
@@ -197,7 +197,7 @@ impl Yaffs2 {
                 Err(MtdError::PowerLost) => return Err(FsError::PowerLost),
                 // A block without a summary is good as well: a mount reads its tags.
                 Err(MtdError::ProgramFailed(_) | MtdError::EraseFailed(_)) => {
-                    self.blocks.block_mut(block).needs_retiring = true;
+                    self.blocks.retire_later(block);
                     return Ok(());
                 }
             }

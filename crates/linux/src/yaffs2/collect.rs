@@ -157,8 +157,10 @@ impl Yaffs2 {
     }
 
     fn failing_block(&self, effort: Effort) -> Option<u32> {
-        let mut blocks = (0..self.blocks.count()).filter(|_| effort != Effort::Aggressive);
-        blocks.find(|&number| {
+        if effort == Effort::Aggressive || !self.blocks.has_failed {
+            return None;
+        }
+        (0..self.blocks.count()).find(|&number| {
             let block = self.blocks.block(number);
             let is_failing = block.needs_retiring && block.state == BlockState::Full;
             is_failing && self.blocks.is_collectable(number)

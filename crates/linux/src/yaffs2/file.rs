@@ -5,7 +5,7 @@ use super::blocks::Owner;
 use super::chunks::Reserve;
 use super::format::{Kind, Tags};
 use super::headers::Change;
-use crate::cache::PageCache;
+use crate::cache::{PageCache, page_to_fill};
 use crate::cpu::Unit;
 use crate::filesystem::{
     CACHE_PAGE_SIZE, FsError, Ino, PAGE_SIZE, PageBytes, byte_in_page, page_parts,
@@ -169,7 +169,7 @@ impl Yaffs2 {
             let place = byte_in_page(at);
             self.cpu.charge(Unit::Page, 1);
             if !cache.contains(Ino(id), index) {
-                let mut page = Box::new([0; CACHE_PAGE_SIZE]);
+                let mut page = page_to_fill();
                 self.read_file_page(id, index, &mut page)?;
                 cache.insert(Ino(id), index, page);
             }

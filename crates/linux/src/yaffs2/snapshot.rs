@@ -273,8 +273,10 @@ fn restore_block(reader: &mut Reader<'_>, blocks: &mut Blocks, number: u32) -> O
         return None;
     }
     blocks.book(number, state, sequence);
+    if word & 1 << 24 != 0 {
+        blocks.retire_later(number);
+    }
     let block = blocks.block_mut(number);
-    block.needs_retiring = word & 1 << 24 != 0;
     block.is_suspect = state == BlockState::Empty && word >> 27 & 7 != 0;
     block.has_summary = word & 1 << 30 != 0;
     block.has_shrink_header = word & 1 << 31 != 0;

@@ -89,6 +89,25 @@ impl MicroSteps {
     }
 }
 
+/// End the interval after its requests and the END of the transaction.
+fn ended(session: &Session<'_>, requests: u32, interval: Interval<'_>) -> Measured {
+    let bytes = u64::from(requests) * u64::from(session.scenario.record_size);
+    Measured::new(interval.end(), bytes)
+}
+
+/// End a transaction that only read, as it was ended before: that takes CPU time and changes
+/// nothing.
+fn end_again(session: &Session<'_>, mut interval: Interval<'_>) -> Result<Measured, RunError> {
+    let end_ps = session.end_ps.get().expect("a part was run before");
+    let cpu = &session.machine()?.cpu;
+    interval.end_transaction(|| {
+        cpu.charge_ps(end_ps);
+        Ok(())
+    })?;
+    let requests = interval.request_count();
+    Ok(ended(session, requests, interval))
+}
+
 impl Steps for MicroSteps {
     type Opened = Database;
 
@@ -149,14 +168,20 @@ impl Steps for MicroSteps {
                     sqlite_error(format!("request {number} of {statements}"))(error)
                 })
             })?;
+            if session.end_ps.get().is_some() {
+                interval.end_parts(end_again)?;
+            }
         }
         if is_one {
+            let cpu = session.machine().ok().map(|machine| (&machine.cpu, machine.cpu.mark()));
             interval.end_transaction(|| {
                 let ended = session.execute(database, "END TRANSACTION;");
                 ended.map_err(sqlite_error("END".to_owned()))
             })?;
+            if kind == Micro::Select {
+                session.end_ps.set(cpu.map(|(cpu, mark)| cpu.busy_ps_since(&mark)));
+            }
         }
-        let bytes = u64::from(requests) * u64::from(session.scenario.record_size);
-        Ok(Measured::new(interval.end(), bytes))
+        Ok(ended(session, requests, interval))
     }
 }

@@ -9,7 +9,7 @@ use flysch_linux::vfs::Advice;
 use crate::bench::RunError;
 use crate::bench::measure::Measured;
 use crate::bench::session::{Interval, Session, Steps};
-use crate::workload::Postmark;
+use crate::workload::{Postmark, printable};
 
 /// One file of the set.
 struct Entry {
@@ -48,9 +48,9 @@ pub(super) struct PostmarkSteps {
 
 impl PostmarkSteps {
     pub(super) fn new(postmark: Postmark, session: &Session<'_>) -> Self {
-        let mut draw = Prng::new(session.scenario.seed ^ 0x5EED);
-        let mut character = || b' ' + u8::try_from(draw.below(95)).expect("below 95");
-        let text = (0..postmark.size_max).map(|_| character()).collect();
+        let seed = session.scenario.seed ^ 0x5EED;
+        let text = printable(postmark.size_max, seed);
+        let draw = Prng::new(seed).after(postmark.size_max.into());
         let buffer = vec![0; postmark.block_size as usize];
         let tally = Tally::default();
         Self { postmark, draw, files: Vec::new(), next_name: 0, text, buffer, tally }

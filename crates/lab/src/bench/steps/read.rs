@@ -27,6 +27,14 @@ impl ReadSteps {
     }
 }
 
+/// End the interval in which `done` bytes were read.
+fn ended(interval: Interval<'_>, done: u64) -> Measured {
+    let mean = interval.mean_request_us();
+    let mut measured = Measured::new(interval.end(), done);
+    measured.figures.insert("mean_request_us", mean);
+    measured
+}
+
 impl Steps for ReadSteps {
     type Opened = Fd;
 
@@ -62,11 +70,9 @@ impl Steps for ReadSteps {
             let read = interval
                 .request("request", || Ok(session.linux().read(fd, offset, &mut bytes)?))?;
             done += read as u64;
+            interval.end_parts(|_, interval| Ok(ended(interval, done)))?;
         }
-        let mean = interval.mean_request_us();
-        let mut measured = Measured::new(interval.end(), done);
-        measured.figures.insert("mean_request_us", mean);
-        Ok(measured)
+        Ok(ended(interval, done))
     }
 
     fn check(&mut self, session: &Session<'_>, &mut fd: &mut Fd) -> Result<(), RunError> {
