@@ -51,7 +51,8 @@ impl Led {
 /// A cursor over the rows that have one of several keys.
 ///
 /// Cost of all rows: at most a read of each cell of the index and of each page of rows on which a
-/// key lies; never more than lookups one by one. RAM: 32 bytes of the caller's for each key.
+/// key lies. Where something is written between two calls, the keys that are left go through the
+/// index once more. RAM: 32 bytes of the caller's for each key.
 #[derive(Debug)]
 pub struct KeyList<'k> {
     table: u8,
