@@ -96,6 +96,18 @@ impl Lost {
     }
 }
 
+/// What came of looking at a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// It can be read.
+    Sound,
+    /// A run lost it.
+    Lost,
+    /// A merge had written it, and was stopped. It goes on after a mount, unless the state without
+    /// it is recorded.
+    Stopped,
+}
+
 /// What a page is a part of.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -172,21 +184,21 @@ impl Store<'_> {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
         number: u32,
-    ) -> Result<Option<bool>, StoreError> {
+    ) -> Result<Option<Looked>, StoreError> {
         let numbers = media.numbers();
         let Some((page, source)) = self.numbered(number) else { return Ok(None) };
         debug_assert!(!page.space.holds_rows(), "runs lie in spaces of their own");
         debug_assert!(!self.lost.is_passed_over, "a page is really read");
         match (insist(|| media.read(page, 0, frame)), source) {
-            (Ok(()), _) => Ok(Some(false)),
+            (Ok(()), _) => Ok(Some(Looked::Sound)),
             (Err(MediaError::PowerLost), _) => Err(MediaError::PowerLost.into()),
             (Err(_), Source::Run { is_first }) if self.lost.add(page, is_first, numbers) => {
-                Ok(Some(true))
+                Ok(Some(Looked::Lost))
             }
             (Err(error), Source::Run { .. }) => Err(error.into()),
             (Err(_), Source::Merge(mark)) => {
                 self.stop_job(mark);
-                Ok(Some(false))
+                Ok(Some(Looked::Stopped))
             }
         }
     }

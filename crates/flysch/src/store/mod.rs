@@ -54,7 +54,7 @@ pub use config::{ConfigError, IndexPlan, Order, Rows, StoreConfig};
 pub use entry::{Entry, INDEX_MAX, SHARED, TAKE_BACK, TOMBSTONE};
 pub use error::{StateError, StoreError};
 pub use levels::log2;
-pub(crate) use lost::{Gap, STRETCHES_MAX, insist};
+pub(crate) use lost::{Gap, Looked, STRETCHES_MAX, insist};
 pub(crate) use newest::Newest;
 pub use probe::Probe;
 pub(crate) use probe::SoleProbe;

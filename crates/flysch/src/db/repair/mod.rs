@@ -22,7 +22,7 @@ use flysch_nand::Nand;
 use self::pass::{Pass, Place};
 use super::{Db, DbError, Durability};
 use crate::media::CELL_SIZE;
-use crate::store::{Gap, STRETCHES_MAX};
+use crate::store::{Gap, Looked, STRETCHES_MAX};
 
 /// Pages of runs that a step looks at.
 const PAGES_A_STEP: u32 = 8;
@@ -55,6 +55,8 @@ pub struct Repair<'d, 'ram, 's, N> {
     /// What was done before the present part.
     before: Repaired,
     report: Repaired,
+    /// Whether a merge was stopped, which the state on flash does not say.
+    has_stopped: bool,
 }
 
 #[derive(Debug)]
@@ -105,13 +107,19 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
 
     /// Look for pages of runs that cannot be read.
     fn find(&mut self, from: u32) -> Result<(), DbError> {
-        let db = &mut *self.db;
-        db.forget_frame();
         for page in from..from + PAGES_A_STEP {
+            let db = &mut *self.db;
+            db.forget_frame();
             match db.store.look_for_lost(&mut db.media, db.frame, page)? {
-                Some(is_lost) => self.report.lost_pages += u32::from(is_lost),
+                Some(Looked::Sound) => {}
+                Some(Looked::Lost) => self.report.lost_pages += 1,
+                Some(Looked::Stopped) => self.has_stopped = true,
                 None if self.report.lost_pages > 0 => return self.bound(),
                 None => {
+                    if self.has_stopped {
+                        self.db.settle()?;
+                        self.record()?;
+                    }
                     self.stage = Stage::Done;
                     return Ok(());
                 }
@@ -238,6 +246,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.store.forget_lost();
         let (gaps, part) = ([Gap::default(); STRETCHES_MAX], (0, u64::MAX));
         let (before, report) = (Repaired::default(), Repaired::default());
-        Ok(Repair { db: self, stage: Stage::Find(0), gaps, part, seen: None, before, report })
+        let stage = Stage::Find(0);
+        Ok(Repair { db: self, stage, gaps, part, seen: None, before, report, has_stopped: false })
     }
 }

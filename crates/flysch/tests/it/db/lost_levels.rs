@@ -116,7 +116,10 @@ fn repair(image: &Image, rotten: BTreeSet<usize>, (rows, ram): (i64, usize)) -> 
     if repaired.lost_pages > 0 {
         check(&mut db, rows, 97, &story);
     }
-    // Of a page that was not lost from a run a merge may be the owner.
+    // Of a page that was not lost from a run a merge may be the owner. It was stopped, and does not
+    // go on after a mount.
+    drop(db);
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     while db.maintain(Budget { operations: 50 }).unwrap_or_else(|error| panic!("{error}: {story}"))
     {
     }

@@ -70,7 +70,9 @@ pub(super) fn repair<N: Nand>(
     let repaired = db.repair()?;
     tally.lost_pages += u64::from(repaired.lost_pages);
     tally.put_again += u64::from(repaired.entries);
-    *rot = after;
+    // Where nothing was lost, nothing was written: the next mount may find another state, in which
+    // a run has the page.
+    *rot = if repaired.lost_pages > 0 { after } else { Rot::Again };
     // What a repair put again before it was cut, it counted then.
     let doubtful = if after == Rot::None { u32::MAX } else { repaired.doubtful };
     if doubtful > 0 && ask::has_risen(db, world, states, doubtful)? {
