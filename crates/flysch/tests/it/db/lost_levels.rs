@@ -111,20 +111,22 @@ fn repair(image: &Image, rotten: BTreeSet<usize>, (rows, ram): (i64, usize)) -> 
     let story = format!("{rows} rows, pages {rotten:?}");
     let (mut image, mut ram) = (image.clone(), vec![0; ram]);
     image.rotten = rotten;
-    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
-    let repaired = db.repair().unwrap_or_else(|error| panic!("{error}: {story}"));
-    if repaired.lost_pages > 0 {
-        check(&mut db, rows, 97, &story);
-    }
+    let lost = {
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let repaired = db.repair().unwrap_or_else(|error| panic!("{error}: {story}"));
+        if repaired.lost_pages > 0 {
+            check(&mut db, rows, 97, &story);
+        }
+        repaired.lost_pages
+    };
     // Of a page that was not lost from a run a merge may be the owner. It was stopped, and does not
     // go on after a mount.
-    drop(db);
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     while db.maintain(Budget { operations: 50 }).unwrap_or_else(|error| panic!("{error}: {story}"))
     {
     }
     check(&mut db, rows, 311, &story);
-    repaired.lost_pages
+    lost
 }
 
 /// The pages that look like those of runs.
