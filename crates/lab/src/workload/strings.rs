@@ -39,7 +39,7 @@ impl Alphabet {
 /// A seeded source of random strings of one length.
 ///
 /// The strings are pieces of one text. Machines that are filled alike draw the same text, so its
-/// beginning is kept, see [`TEXTS`].
+/// beginning is kept, see `TEXTS`.
 #[derive(Clone, Debug)]
 pub struct RandomStrings {
     source: Source,
