@@ -14,7 +14,6 @@ use flysch_nand::Nand;
 use super::find::{Carried, Sought};
 use super::index::Wanted;
 use super::reader::Reader;
-use super::scan::Place;
 use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
@@ -160,8 +159,7 @@ impl<const COUNT: usize> Matches<COUNT> {
         }
         let found = self.stand.next(db, &self.tests, &mut self.sources)?;
         let Some((pointer, place)) = found else { return Ok(None) };
-        let Place { len, base } = db.copy_at(pointer, place, out)?;
-        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+        db.row_at(pointer, place, out).map(Some)
     }
 }
 

@@ -165,20 +165,21 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(found)
     }
 
-    /// Copy the row at a place of the cell that a pointer names.
-    pub(super) fn copy_at(
+    /// Copy the row at a place of the cell that a pointer names into `out`.
+    pub(super) fn row_at<'o>(
         &mut self,
         pointer: u32,
         place: u32,
-        out: &mut [u8],
-    ) -> Result<Place, DbError> {
-        let (row, some) = copy_row(&self.rows_at(pointer, false)?, place, out)?;
-        if some < row.len {
+        out: &'o mut [u8],
+    ) -> Result<RowView<'o, 's>, DbError> {
+        let stretch = self.rows_at(pointer, false)?;
+        let (Place { len, base }, some) = copy_row(&stretch, place, out)?;
+        if some < len {
             let (layout, numbers) = (self.media.layout(), self.media.numbers());
             let at = Position::of_pointer(pointer, layout, numbers).ok_or(DbError::Unknown)?;
-            gather(self, at.page, &mut out[some..row.len])?;
+            gather(self, at.page, &mut out[some..len])?;
         }
-        Ok(row)
+        Ok(RowView::parse(self.schema, &out[..len], u64::from(base))?)
     }
 }
 
@@ -253,8 +254,7 @@ impl Find {
             self.next_of_many(db)?
         };
         let Some((pointer, place)) = found else { return Ok(None) };
-        let Place { len, base } = db.copy_at(pointer, place, out)?;
-        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+        db.row_at(pointer, place, out).map(Some)
     }
 
     /// The pointer of the next row's cell, and the row's place in that cell.
@@ -275,11 +275,8 @@ impl Find {
     /// The pointer and the place of the row that has a unique key.
     fn only<N: Nand>(&self, db: &mut Db<'_, '_, N>) -> Result<Option<(u32, u32)>, DbError> {
         let Some(seat) = db.seek(self.wanted)?.row() else { return Ok(None) };
-        let is_checked = self.wanted.index > 0 && db.is_checked(self.wanted.table)?;
-        if is_checked && !db.is_there(seat)? {
-            return Ok(None);
-        }
-        Ok(Some((seat.pointer, seat.place)))
+        let is_current = db.is_current(seat, self.wanted.index)?;
+        Ok(is_current.then_some((seat.pointer, seat.place)))
     }
 
     fn next_of_many<N: Nand>(

@@ -12,12 +12,11 @@ use flysch_nand::Nand;
 
 use super::index::Wanted;
 use super::reader::Reader;
-use super::scan::Place as RowPlace;
 use super::seek::Seat;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
-use crate::row::{Digest, RowKind, RowView, Value};
-use crate::store::{Entry, Reading, SoleProbe, TAKE_BACK};
+use crate::row::{Digest, RowView, Value};
+use crate::store::{Newest, Reading, SoleProbe, TAKE_BACK};
 
 /// Memory for a key of a [`KeyList`]. It is the caller's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,27 +24,9 @@ pub struct ListedKey {
     digest: Digest,
     /// The key's place among those that were put.
     number: u16,
-    led: Led,
-}
-
-/// Where the runs led a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Led {
-    /// No run has its code.
-    #[default]
-    Nowhere,
-    /// Its newest entry has this pointer.
-    To(u32),
-    /// It was taken back: a lookup of this key alone tells.
-    Unclear,
-}
-
-impl Led {
-    /// Where an entry leads, the newest of its code. A reader of the past does not see the row
-    /// there if it is newer; then the key is looked up alone.
-    const fn by(entry: Entry) -> Self {
-        if entry.is(TAKE_BACK) { Self::Unclear } else { Self::To(entry.pointer) }
-    }
+    /// What the runs say of it. None: its newest entry was taken back, and a lookup of this key
+    /// alone tells.
+    newest: Option<Newest>,
 }
 
 /// A cursor over the rows that have one of several keys.
@@ -91,7 +72,7 @@ impl KeyList<'_> {
         let digest = db.digest_of_key(self.table, self.index, values)?;
         let place = self.keys.get_mut(usize::from(self.count));
         let Some(place) = place.filter(|_| self.count < u16::MAX) else { return Ok(false) };
-        *place = ListedKey { digest, number: self.count, led: Led::Nowhere };
+        *place = ListedKey { digest, number: self.count, newest: None };
         self.count += 1;
         self.found_at = None;
         Ok(true)
@@ -121,8 +102,7 @@ impl KeyList<'_> {
                 break (key.number, seat);
             }
         };
-        let RowPlace { len, base } = db.copy_at(seat.pointer, seat.place, out)?;
-        Ok(Some((number, RowView::parse(db.schema, &out[..len], u64::from(base))?)))
+        Ok(Some((number, db.row_at(seat.pointer, seat.place, out)?)))
     }
 
     /// The row of a key, whose entries were looked for.
@@ -132,18 +112,9 @@ impl KeyList<'_> {
         key: ListedKey,
     ) -> Result<Option<Seat>, DbError> {
         let wanted = Wanted { table: self.table, index: self.index, digest: key.digest };
-        let there = match key.led {
-            Led::Nowhere => return Ok(None),
-            Led::To(pointer) => db.look_in(pointer, wanted, false, &mut false)?,
-            Led::Unclear => None,
-        };
-        let seat = match there {
-            Some(seat) => Some(seat).filter(|seat| seat.head.kind != RowKind::Tombstone),
-            None => db.seek(wanted)?.row(),
-        };
-        let Some(seat) = seat else { return Ok(None) };
-        let is_checked = self.index > 0 && db.is_checked(self.table)?;
-        Ok(if is_checked && !db.is_there(seat)? { None } else { Some(seat) })
+        let Some(seat) = db.seek_from(wanted, key.newest)?.row() else { return Ok(None) };
+        let is_current = db.is_current(seat, self.index)?;
+        Ok(is_current.then_some(seat))
     }
 
     /// Send the keys that are left through all runs, from the newest to the oldest.
@@ -151,21 +122,23 @@ impl KeyList<'_> {
         let kept = db.kept(self.table, self.index)?;
         let rest = &mut self.keys[usize::from(self.turned)..usize::from(self.count)];
         for key in rest.iter_mut() {
-            key.led = Led::Nowhere;
+            key.newest = Some(Newest::Absent);
         }
         rest.sort_unstable_by_key(|key| kept.code(key.digest));
         let mut number = 0;
         while let Some(place) = db.store.place(kept.number, number, false) {
             let cell = &mut db.scratch[..CELL_SIZE];
             let mut reading = Reading::new(&mut db.media, cell, db.store.lost());
-            for key in rest.iter_mut().filter(|key| key.led == Led::Nowhere) {
+            for key in rest.iter_mut().filter(|key| key.newest == Some(Newest::Absent)) {
                 let mut probe = SoleProbe::new(kept.number, kept.code(key.digest));
-                let entry = probe.next_in(&db.store, place, &mut reading)?;
-                key.led = entry.map_or(Led::Nowhere, Led::by);
+                if let Some(entry) = probe.next_in(&db.store, place, &mut reading)? {
+                    let is_clear = !entry.is(TAKE_BACK);
+                    key.newest = is_clear.then_some(Newest::At(entry.pointer));
+                }
             }
             number += 1;
         }
-        rest.sort_unstable_by_key(|key| key.led);
+        rest.sort_unstable_by_key(|key| key.newest);
         self.found_at = Some(db.store.generation());
         Ok(())
     }

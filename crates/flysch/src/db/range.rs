@@ -10,7 +10,6 @@ use super::find::{Sought, check_types};
 use super::group::{Bounds, Group};
 use super::kept::Kept;
 use super::reader::Reader;
-use super::scan::Place;
 use super::view::Since;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
@@ -126,8 +125,7 @@ impl KeyRange {
             (self.entry, self.passed, self.since) = (None, 0, db.since());
         }
         let Some((pointer, place)) = self.next_place(db, kept)? else { return Ok(None) };
-        let Place { len, base } = db.copy_at(pointer, place, out)?;
-        Ok(Some(RowView::parse(db.schema, &out[..len], u64::from(base))?))
+        db.row_at(pointer, place, out).map(Some)
     }
 
     #[inline(never)]

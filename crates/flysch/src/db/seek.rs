@@ -92,8 +92,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         }
     }
 
-    /// Whether a row to which an index led is current. Cost: see [`Db::is_newest`].
-    pub(super) fn is_there(&mut self, seat: Seat) -> Result<bool, DbError> {
+    /// Whether a row to which an index led is current. Cost: none in the primary key's index, which
+    /// leads to the newest row; else see [`Db::is_newest`].
+    pub(super) fn is_current(&mut self, seat: Seat, index: u8) -> Result<bool, DbError> {
+        if index == 0 || !self.is_checked(seat.head.table)? {
+            return Ok(true);
+        }
         Ok(seat.is_last && self.is_newest(seat.head.table, seat.key, seat.pointer)?)
     }
 
@@ -129,7 +133,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// was looked up shortly before.
     #[inline(never)]
     pub(super) fn seek(&mut self, wanted: Wanted) -> Result<Sought, DbError> {
-        match self.newest(wanted)? {
+        let newest = self.newest(wanted)?;
+        self.seek_from(wanted, newest)
+    }
+
+    /// The same, where it is given what is known of the newest entry of the key's code.
+    pub(super) fn seek_from(
+        &mut self,
+        wanted: Wanted,
+        newest: Option<Newest>,
+    ) -> Result<Sought, DbError> {
+        match newest {
             Some(Newest::Absent) => return Ok(Sought::default()),
             Some(Newest::At(pointer)) => {
                 let mut has_met = false;

@@ -220,11 +220,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             let digest = key::digest_of_row(declared, unique, &self.key, values);
             let sought = self.seek(Wanted { table, index, digest })?;
             let is_other = |seat: &Seat| own.is_none_or(|own| own.key != seat.key);
-            if let Some(row) = sought.row().filter(is_other) {
-                let is_checked = index > 0 && self.is_checked(table)?;
-                if !is_checked || self.is_there(row)? {
-                    return Err(DbError::Duplicate { index });
-                }
+            if let Some(row) = sought.row().filter(is_other)
+                && self.is_current(row, index)?
+            {
+                return Err(DbError::Duplicate { index });
             }
             is_shared |= sought.is_shared();
             // The key's tombstone is dead once the key is inserted again.

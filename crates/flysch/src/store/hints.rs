@@ -15,8 +15,7 @@
 //! 2. The first page of a run tells it from others. When runs go, so do their hints.
 //! 3. Hints are in RAM alone, and noted by lookups, which borrow the store.
 
-use core::cell::Cell;
-
+use super::ring::{Item, Ring};
 use super::run::Run;
 use super::table::Runs;
 
@@ -38,10 +37,16 @@ struct Hint {
     between: (u64, u64),
 }
 
-impl Hint {
+impl Item for Hint {
     /// A hint of no code.
     const NONE: Self = Self { at: 0, run: 0, between: (0, 0) };
 
+    fn is_like(&self, newer: &Self) -> bool {
+        self.is_of(newer.run) && self.at == newer.at
+    }
+}
+
+impl Hint {
     /// Whether it is of a run that begins on this page.
     const fn is_of(&self, run: u32) -> bool {
         self.run == run && self.between.1 > 0
@@ -55,46 +60,24 @@ fn name(run: &Run) -> u32 {
     first.map_or(0, |extent| extent.first) << 1 | u32::from(run.head.is_recent())
 }
 
-/// Hints of one kind, replaced in turn.
-#[derive(Debug)]
-struct Ring<const COUNT: usize> {
-    hints: [Cell<Hint>; COUNT],
-    next: Cell<usize>,
-}
+/// Hints of one kind.
+type Hinted<const COUNT: usize> = Ring<Hint, COUNT>;
 
-impl<const COUNT: usize> Ring<COUNT> {
-    const fn new() -> Self {
-        Self { hints: [const { Cell::new(Hint::NONE) }; COUNT], next: Cell::new(0) }
-    }
-
+impl<const COUNT: usize> Hinted<COUNT> {
     /// Forget the hints of a run, or those of all runs.
-    fn forget(&self, run: Option<u32>) {
-        let gone = self.hints.iter().filter(|hint| run.is_none_or(|run| hint.get().is_of(run)));
-        gone.for_each(|hint| hint.set(Hint::NONE));
+    fn forget_run(&self, run: Option<u32>) {
+        self.forget(|hint| run.is_none_or(|run| hint.is_of(run)));
     }
 
     fn are_of(&self, is_there: impl Fn(u32) -> bool) -> bool {
-        let mut known = self.hints.iter().map(Cell::get).filter(|hint| hint.between.1 > 0);
-        known.all(|hint| is_there(hint.run))
+        self.iter().filter(|hint| hint.between.1 > 0).all(|hint| is_there(hint.run))
     }
 
     /// What is known of a code in a run, among what is about the right part of it.
     fn find(&self, run: u32, code: u64, is_right: impl Fn(u32) -> bool) -> Option<u32> {
         let holds = |hint: &Hint| hint.between.0 < code && code < hint.between.1;
-        let mut hints = self.hints.iter().map(Cell::get);
-        let found = hints.find(|hint| hint.is_of(run) && holds(hint) && is_right(hint.at));
+        let found = self.iter().find(|hint| hint.is_of(run) && holds(hint) && is_right(hint.at));
         found.map(|hint| hint.at)
-    }
-
-    /// Keep a hint, in place of the one that is like it, or else of the oldest.
-    fn note(&self, hint: Hint) {
-        let is_alike = |old: Hint| old.is_of(hint.run) && old.at == hint.at;
-        let alike = self.hints.iter().position(|old| is_alike(old.get()));
-        let at = alike.unwrap_or_else(|| {
-            self.next.set((self.next.get() + 1) % COUNT);
-            self.next.get()
-        });
-        self.hints[at].set(hint);
     }
 }
 
@@ -110,9 +93,9 @@ pub(crate) enum Guide {
 /// The hints of all indexes.
 #[derive(Debug)]
 pub(crate) struct Hints {
-    groups: Ring<GROUPS>,
-    units: Ring<UNITS>,
-    gaps: Ring<GAPS>,
+    groups: Hinted<GROUPS>,
+    units: Hinted<UNITS>,
+    gaps: Hinted<GAPS>,
 }
 
 impl Hints {
@@ -124,9 +107,9 @@ impl Hints {
     /// Forget what is known of a run that goes, or of all runs.
     pub(crate) fn forget(&self, run: Option<&Run>) {
         let run = run.map(name);
-        self.groups.forget(run);
-        self.units.forget(run);
-        self.gaps.forget(run);
+        self.groups.forget_run(run);
+        self.units.forget_run(run);
+        self.gaps.forget_run(run);
     }
 
     /// Whether all hints are of runs in the table.
@@ -151,18 +134,18 @@ impl Hints {
     /// Note which group's fence tells the unit of codes between two others.
     pub(crate) fn note_group(&self, run: &Run, group: u32, between: (u64, u64)) {
         debug_assert!(!run.head.is_recent(), "levels have fences");
-        self.groups.note(Hint { at: group, run: name(run), between });
+        self.groups.keep(Hint { at: group, run: name(run), between });
     }
 
     /// Note in which unit codes between two others begin.
     pub(crate) fn note_unit(&self, run: &Run, unit: u32, between: (u64, u64)) {
-        self.units.note(Hint { at: unit, run: name(run), between });
+        self.units.keep(Hint { at: unit, run: name(run), between });
     }
 
     /// Note that a level has no code between two others, which are in this unit.
     pub(crate) fn note_gap(&self, run: &Run, unit: u32, between: (u64, u64)) {
         debug_assert!(!run.head.is_recent(), "a gap is one of an index");
-        self.gaps.note(Hint { at: unit, run: name(run), between });
+        self.gaps.keep(Hint { at: unit, run: name(run), between });
     }
 }
 

@@ -37,6 +37,7 @@ mod probe;
 mod put_off;
 mod range;
 mod read;
+mod ring;
 mod row_blocks;
 mod run;
 mod seek;

@@ -9,7 +9,7 @@
 //!    there begins anew.
 //! 3. Notes are in RAM alone, and made by lookups, which borrow the store.
 
-use core::cell::Cell;
+use super::ring::{Item, Ring};
 
 /// Number of codes of which something is noted.
 const COUNT: usize = 16;
@@ -17,7 +17,7 @@ const COUNT: usize = 16;
 const ABSENT: u32 = u32::MAX;
 
 /// The newest entry of a code that leads to a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Newest {
     /// It has this pointer.
     At(u32),
@@ -34,33 +34,34 @@ struct Note {
 }
 
 impl Note {
-    const NONE: Self = Self { code: 0, pointer: 0, index: None };
-
     fn is_of(&self, index: u8, code: u64) -> bool {
         (self.index, self.code) == (Some(index), code)
     }
 }
 
-/// What is noted of some codes, replaced in turn.
+impl Item for Note {
+    const NONE: Self = Self { code: 0, pointer: 0, index: None };
+
+    fn is_like(&self, newer: &Self) -> bool {
+        newer.index.is_some_and(|index| self.is_of(index, newer.code))
+    }
+}
+
+/// What is noted of some codes.
 #[derive(Debug)]
 pub(crate) struct Noted {
-    notes: [Cell<Note>; COUNT],
-    next: Cell<usize>,
+    notes: Ring<Note, COUNT>,
 }
 
 impl Noted {
     /// Nothing is known.
     pub(crate) const fn new() -> Self {
-        Self { notes: [const { Cell::new(Note::NONE) }; COUNT], next: Cell::new(0) }
-    }
-
-    fn place(&self, index: u8, code: u64) -> Option<&Cell<Note>> {
-        self.notes.iter().find(|note| note.get().is_of(index, code))
+        Self { notes: Ring::new() }
     }
 
     /// The newest entry of a code; None where it is not known.
     pub(crate) fn find(&self, index: u8, code: u64) -> Option<Newest> {
-        let pointer = self.place(index, code)?.get().pointer;
+        let Note { pointer, .. } = self.notes.iter().find(|note| note.is_of(index, code))?;
         Some(if pointer == ABSENT { Newest::Absent } else { Newest::At(pointer) })
     }
 
@@ -71,24 +72,21 @@ impl Noted {
             Newest::Absent => ABSENT,
         };
         debug_assert!(newest == Newest::Absent || pointer < ABSENT, "a pointer has fewer bits");
-        let place = self.place(index, code).unwrap_or_else(|| {
-            self.next.set((self.next.get() + 1) % COUNT);
-            &self.notes[self.next.get()]
-        });
-        place.set(Note { code, pointer, index: Some(index) });
+        self.notes.keep(Note { code, pointer, index: Some(index) });
     }
 
     /// Forget a code, as an entry of it is put.
     pub(crate) fn forget(&self, index: u8, code: u64) {
-        if let Some(place) = self.place(index, code) {
-            place.set(Note::NONE);
-        }
-        debug_assert!(self.place(index, code).is_none(), "a code is noted once");
+        debug_assert!(
+            self.notes.iter().filter(|note| note.is_of(index, code)).count() <= 1,
+            "a code is noted once"
+        );
+        self.notes.forget(|note| note.is_of(index, code));
     }
 
     /// Forget everything, as entries are dropped or lead elsewhere.
     pub(crate) fn clear(&self) {
-        self.notes.iter().for_each(|note| note.set(Note::NONE));
+        self.notes.forget(|_| true);
     }
 }
 

@@ -69,36 +69,9 @@ impl Files {
         if let Some(images) = loaded::recall(rows, now_ms) {
             return Ok(images);
         }
-        let images = self.load_rows(database, now_ms, settings, scale, seed)?;
+        let images = rows.load(database, now_ms)?;
         loaded::keep(rows, now_ms, &images);
         Ok(images)
-    }
-
-    pub(super) fn load_rows(
-        self,
-        database: &Database,
-        now_ms: i64,
-        settings: &Settings,
-        scale: Scale,
-        seed: u64,
-    ) -> Result<Vec<Image>, TpccError> {
-        let text = format!("PRAGMA page_size = {}; ", settings.page_size);
-        let text = text + &self.attach(":memory:");
-        database.execute(text).map_err(sqlite("ATTACH"))?;
-        if self == Self::Two {
-            let text = format!("PRAGMA orders.page_size = {}", settings.page_size);
-            database.execute(text).map_err(sqlite("PRAGMA page_size"))?;
-        }
-        load(database, self.orders_schema(), scale, seed, now_ms)?;
-        let image = |(name, schema)| {
-            let bytes = database.image(schema).map_err(sqlite("serialize"))?;
-            Ok(Image { name, bytes })
-        };
-        let files: &[_] = match self {
-            Self::One => &[(MAIN, "main")],
-            Self::Two => &[(MAIN, "main"), (ORDERS, "orders")],
-        };
-        files.iter().copied().map(image).collect()
     }
 
     /// Open a stored database. `open` opens the file with a given name.
@@ -123,6 +96,29 @@ impl Files {
         }
         database.configure(settings).map_err(sqlite("PRAGMA"))?;
         Ok(database)
+    }
+}
+
+impl Rows {
+    /// Load the rows into a database in memory, with this time in them, and return its files.
+    pub(super) fn load(self, database: &Database, now_ms: i64) -> Result<Vec<Image>, TpccError> {
+        let Self { files, page_size, scale, seed } = self;
+        let text = format!("PRAGMA page_size = {page_size}; ") + &files.attach(":memory:");
+        database.execute(text).map_err(sqlite("ATTACH"))?;
+        if files == Files::Two {
+            let text = format!("PRAGMA orders.page_size = {page_size}");
+            database.execute(text).map_err(sqlite("PRAGMA page_size"))?;
+        }
+        load(database, files.orders_schema(), scale, seed, now_ms)?;
+        let image = |(name, schema)| {
+            let bytes = database.image(schema).map_err(sqlite("serialize"))?;
+            Ok(Image { name, bytes })
+        };
+        let files: &[_] = match files {
+            Files::One => &[(MAIN, "main")],
+            Files::Two => &[(MAIN, "main"), (ORDERS, "orders")],
+        };
+        files.iter().copied().map(image).collect()
     }
 }
 

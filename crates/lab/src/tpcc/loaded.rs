@@ -72,9 +72,8 @@ pub(super) fn keep(rows: Rows, now_ms: i64, images: &[Image]) {
 
 impl Loaded {
     fn at(&self, now_ms: i64) -> Option<Vec<Image>> {
-        let mut images = self.images.clone();
         if now_ms == self.now_ms {
-            return Some(images);
+            return Some(self.images.clone());
         }
         let (second_ms, places) = self.second.as_ref()?;
         let [first, second, wanted] = [self.now_ms, *second_ms, now_ms].map(stored);
@@ -82,6 +81,7 @@ impl Loaded {
         if !TIMES.contains(&now_ms) || !(0..TIME_SIZE).all(follows) {
             return None;
         }
+        let mut images = self.images.clone();
         for place in places {
             images[place.image].bytes[place.at] = wanted[place.byte];
         }
@@ -124,20 +124,19 @@ fn stored(now_ms: i64) -> [u8; TIME_SIZE] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flysch_sqlite::{Database, Era, Settings};
+    use flysch_sqlite::Database;
     use std::path::Path;
 
     /// Loads of the same rows at several times, of which all but two are copies.
     #[test]
     fn a_copy_is_what_a_load_would_be() {
-        let settings = Settings { page_size: 1024, ..Era::Today.settings() };
         let scale = Scale { warehouses: 1, divisor: 100 };
         for files in [Files::One, Files::Two] {
+            let rows = Rows { files, page_size: 1024, scale, seed: 7 };
             let load = |now_ms| {
                 let memory = Database::open_file(Path::new(":memory:")).expect("it is in memory");
-                files.load_rows(&memory, now_ms, &settings, scale, 7).expect("there is room")
+                rows.load(&memory, now_ms).expect("there is room")
             };
-            let rows = Rows { files, page_size: 1024, scale, seed: 7 };
             let (first_ms, second_ms) = (1_293_840_000_013, 1_293_840_012_345);
             let images = load(first_ms);
             let mut loaded = Loaded { rows, now_ms: first_ms, images, second: None };

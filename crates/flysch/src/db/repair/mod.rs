@@ -107,25 +107,28 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
 
     /// Look for pages of runs that cannot be read.
     fn find(&mut self, from: u32) -> Result<(), DbError> {
+        let db = &mut *self.db;
+        db.forget_frame();
         for page in from..from + PAGES_A_STEP {
-            let db = &mut *self.db;
-            db.forget_frame();
             match db.store.look_for_lost(&mut db.media, db.frame, page)? {
                 Some(Looked::Sound) => {}
                 Some(Looked::Lost) => self.report.lost_pages += 1,
                 Some(Looked::Stopped) => self.has_stopped = true,
                 None if self.report.lost_pages > 0 => return self.bound(),
-                None => {
-                    if self.has_stopped {
-                        self.db.settle()?;
-                        self.record()?;
-                    }
-                    self.stage = Stage::Done;
-                    return Ok(());
-                }
+                None => return self.end_find(),
             }
         }
         self.stage = Stage::Find(from + PAGES_A_STEP);
+        Ok(())
+    }
+
+    /// End a repair that found no lost page.
+    fn end_find(&mut self) -> Result<(), DbError> {
+        if self.has_stopped {
+            self.db.settle()?;
+            self.record()?;
+        }
+        self.stage = Stage::Done;
         Ok(())
     }
 

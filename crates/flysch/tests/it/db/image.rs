@@ -164,6 +164,12 @@ impl Image {
         (0..self.pages.len()).filter(|page| self.pages[*page].is_some()).collect()
     }
 
+    /// The pages that look like those of runs.
+    pub(super) fn run_pages(&self) -> Vec<usize> {
+        let is_run = |page: &usize| is_of_run(self.bytes(*page)[0]);
+        self.written().into_iter().filter(is_run).collect()
+    }
+
     /// Whether the operation under way fails, of a block.
     fn fails(&mut self, block: BlockAddr) -> bool {
         let number = self.changes[0] + self.changes[1];

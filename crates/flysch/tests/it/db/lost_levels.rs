@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
-use super::image::{Image, is_of_run};
+use super::image::Image;
 
 const fn ordered(columns: &'static [u8], is_unique: bool) -> Index<'static> {
     Index { columns, kind: IndexKind::Ordered, is_unique }
@@ -129,17 +129,12 @@ fn repair(image: &Image, rotten: BTreeSet<usize>, (rows, ram): (i64, usize)) -> 
     lost
 }
 
-/// The pages that look like those of runs.
-fn run_pages(image: &Image) -> Vec<usize> {
-    image.written().into_iter().filter(|&page| is_of_run(image.bytes(page)[0])).collect()
-}
-
 #[test]
 fn whichever_page_of_a_large_level_is_lost_its_rows_are_found() {
     let mut repairs = 0;
     for rows in [1800, 2480, 3140] {
         let image = device(rows);
-        for page in run_pages(&image).into_iter().step_by(3) {
+        for page in image.run_pages().into_iter().step_by(3) {
             let lost = repair(&image, BTreeSet::from([page]), (rows, RAM));
             repairs += u32::from(lost > 0);
         }
@@ -153,7 +148,7 @@ fn whole_levels_that_are_lost_are_put_again_part_by_part() {
     let mut most = 0;
     for rows in [1800, 3140] {
         let image = device(rows);
-        for pages in run_pages(&image).chunks(48) {
+        for pages in image.run_pages().chunks(48) {
             let lost = repair(&image, pages.iter().copied().collect(), (rows, RAM));
             most = most.max(lost);
         }
@@ -200,7 +195,7 @@ fn rows_that_may_have_risen_are_counted() {
     while db.maintain(Budget { operations: 50 }).unwrap() {}
     db.close().unwrap();
     let mut doubtful = 0;
-    for page in run_pages(&image) {
+    for page in image.run_pages() {
         let (mut image, mut ram) = (image.clone(), vec![0; RAM]);
         image.rotten.insert(page);
         let mut db = Db::open(&mut image, &NOTES, OPTIONS, &mut ram).unwrap();

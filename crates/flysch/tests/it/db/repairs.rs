@@ -6,7 +6,7 @@ use flysch::db::{Budget, Db, DbError, Direction, MountError, Options, Repaired};
 use flysch::media::MediaError;
 use flysch_chip::Prng;
 
-use super::image::{Doubt, Image, is_of_run};
+use super::image::{Doubt, Image};
 use super::ledger::{Bounds, Ledger, SCHEMA, bounds};
 
 #[derive(Debug)]
@@ -72,9 +72,7 @@ fn device(case: &Case, seed: u64) -> (Image, Ledger) {
 
 /// The pages that look like those of runs, in stretches.
 fn stretches(image: &Image, len: usize) -> Vec<BTreeSet<usize>> {
-    let is_run = |page: &usize| is_of_run(image.bytes(*page)[0]);
-    let pages: Vec<usize> = image.written().into_iter().filter(is_run).collect();
-    pages.chunks(len).map(|some| some.iter().copied().collect()).collect()
+    image.run_pages().chunks(len).map(|some| some.iter().copied().collect()).collect()
 }
 
 /// Compare what the database holds with what it ought to. More rows than that are those which were
