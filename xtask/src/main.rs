@@ -77,6 +77,8 @@ Commands:
                       those that escaped
   plant --tenth [SEED]
                       a tenth of them, drawn by a seed; fails where docs/planted.csv says otherwise
+  growth              counts whether an operation costs more in longer runs, for each workload and
+                      stack, and writes the table into docs/speed.md; takes half an hour
   results [--check]   regenerates docs/results.md, docs/speed.md and the claims in docs/findings.md with
                       the release binary; with --check compares instead, and fails if a committed
                       file differs
@@ -105,6 +107,7 @@ enum Command {
     Docs,
     Examples,
     Fuzz(fuzz::Fuzz),
+    Growth,
     Plant(plant::Choice),
     Results(results::Mode),
     Size,
@@ -126,6 +129,7 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
             Ok(Command::Coverage(packages.iter().map(|&name| name.to_owned()).collect()))
         }
         ["fuzz", rest @ ..] => fuzz::Fuzz::parse(rest).map(Command::Fuzz),
+        ["growth"] => Ok(Command::Growth),
         ["plant"] => Ok(Command::Plant(plant::Choice::All)),
         ["plant", "--tenth"] => Ok(Command::Plant(plant::Choice::Tenth(None))),
         ["plant", "--new"] => Ok(Command::Plant(plant::Choice::New(String::new()))),
@@ -144,7 +148,7 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         ["results", "--check"] => Ok(Command::Results(results::Mode::Check)),
         ["size"] => Ok(Command::Size),
         ["results", "--check", extra, ..]
-        | ["ci" | "docs" | "examples" | "results" | "size" | "vm-test", extra, ..] => {
+        | ["ci" | "docs" | "examples" | "growth" | "results" | "size" | "vm-test", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [unknown, ..] => Err(format!("unknown command `{unknown}`")),
@@ -168,6 +172,7 @@ fn main() -> ExitCode {
         Ok(Command::Examples) => examples::run(),
         Ok(Command::Fuzz(fuzz)) => fuzz.run(),
         Ok(Command::Campaign(campaign)) => campaign.run(),
+        Ok(Command::Growth) => results::growth::run(),
         Ok(Command::Plant(choice)) => plant::plant(&choice),
         Ok(Command::VmTest) => vm::run(),
         Ok(Command::Results(mode)) => results::run(mode),

@@ -6,6 +6,7 @@
 //!    So the same binary gives the same bytes.
 
 mod counts;
+pub(crate) mod growth;
 mod hybrid;
 mod kernel;
 mod mounts;

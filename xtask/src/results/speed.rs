@@ -6,7 +6,7 @@
 //! and not timed, so the load of the machine does not matter. Another compiler or C library changes
 //! them by a few percent, so a check allows a quarter.
 
-use super::{Flysch, Mode};
+use super::{Flysch, Mode, growth};
 use crate::Outcome;
 use crate::shell;
 use rayon::prelude::*;
@@ -29,7 +29,7 @@ const WORKLOADS: [(&str, [u32; 2], &str); 12] = [
     ("postmark", [40, 80], "--files 50"),
     ("overwrite", [1, 2], "--partition-blocks 128"),
 ];
-const MEDIA: [&str; 4] = ["jffs2", "yaffs2", "ubifs", "ftl"];
+pub(super) const MEDIA: [&str; 4] = ["jffs2", "yaffs2", "ubifs", "ftl"];
 /// Workloads of files, which need no database engine.
 const OF_FILES: [&str; 3] = ["read", "postmark", "overwrite"];
 
@@ -60,11 +60,14 @@ alone.
 | `repro all --quick` | 163.9 | 138.8 | 138.4 | 81.7 |
 ";
 
+/// A figure of each workload on each stack.
+pub(super) type Cells = BTreeMap<(String, String), f64>;
+
 /// By how much a cell may differ from the committed one, percent.
 const GROWTH_MAX: f64 = 25.0;
 
 /// The columns of the table: all stacks, and this project's engine if the workload runs on it.
-fn stacks(workload: &str) -> Vec<String> {
+pub(super) fn stacks(workload: &str) -> Vec<String> {
     let is_of_files = OF_FILES.contains(&workload);
     let main = if is_of_files { "file" } else { "sqlite" };
     let engine = (!is_of_files).then(|| "flysch".to_owned());
@@ -74,7 +77,12 @@ fn stacks(workload: &str) -> Vec<String> {
 /// The section. New figures replace the `committed` ones if they differ by more than
 /// [`GROWTH_MAX`]. Without valgrind, the section does not change.
 pub(super) fn render(flysch: &Flysch, mode: Mode, committed: &str) -> Outcome<String> {
-    let known = figures(committed);
+    let (speed, growth) = growth::parted(committed);
+    let known = figures(speed);
+    let table = |cells: &Cells| document(cells, growth);
+    if mode == Mode::Check {
+        growth::check(flysch, growth)?;
+    }
     if !shell::is_installed("valgrind") {
         println!("no valgrind: instructions are not counted");
         return Ok(table(&known));
@@ -90,7 +98,7 @@ pub(super) fn render(flysch: &Flysch, mode: Mode, committed: &str) -> Outcome<St
         each.map(|each| ((workload.to_string(), column(stack)), each))
             .map_err(|cause| format!("{workload} on {stack}: {cause}"))
     };
-    let fresh: BTreeMap<_, _> = cells.par_iter().map(measure).collect::<Result<_, String>>()?;
+    let fresh: Cells = cells.par_iter().map(measure).collect::<Result<_, String>>()?;
     let is_near = |cell: &(String, String), each: &f64| {
         let limit = 1.0 + GROWTH_MAX / 100.0;
         known.get(cell).is_some_and(|old| *each < old * limit && *old < each * limit)
@@ -110,17 +118,22 @@ impl Flysch {
         more: &str,
         stack: &str,
     ) -> Result<f64, String> {
-        let of = |requests: u32| -> Result<(f64, f64), String> {
-            let words = format!(
-                "bench {workload} --on {stack} --requests {requests} {more} --format json --jobs 1"
-            );
-            self.counted(&words)
-        };
-        let ([one, other], [fewer, more]) = {
-            let (few, many) = (of(counts[0])?, of(counts[1])?);
-            ([few.0, many.0], [few.1, many.1])
-        };
+        let [few, many] = counts.map(|requests| self.counted_run(workload, stack, requests, more));
+        let ((one, fewer), (other, more)) = (few?, many?);
         Ok((other - one) / (more - fewer).max(1.0) / 1e3)
+    }
+
+    /// Instructions and operations of a run of so many requests.
+    pub(super) fn counted_run(
+        &self,
+        workload: &str,
+        stack: &str,
+        requests: u32,
+        more: &str,
+    ) -> Result<(f64, f64), String> {
+        self.counted(&format!(
+            "bench {workload} --on {stack} --requests {requests} {more} --format json --jobs 1"
+        ))
     }
 
     /// Instructions and operations of a run.
@@ -142,13 +155,18 @@ impl Flysch {
     }
 }
 
-fn column(stack: &str) -> String {
+pub(super) fn column(stack: &str) -> String {
     stack.rsplit('/').next().unwrap_or(stack).to_owned()
 }
 
-fn table(cells: &BTreeMap<(String, String), f64>) -> String {
+fn document(cells: &Cells, growth: &str) -> String {
+    [OPENING, &table(cells, 1), EARLIER, growth].concat()
+}
+
+/// The rows of a table of cells, each with so many decimals.
+pub(super) fn table(cells: &Cells, decimals: usize) -> String {
     let columns = MEDIA.iter().copied().chain(["flysch"]);
-    let mut text = OPENING.to_owned() + "| workload |";
+    let mut text = "| workload |".to_owned();
     for column in columns.clone() {
         write!(text, " {column} |").expect("a string takes what is written");
     }
@@ -157,16 +175,16 @@ fn table(cells: &BTreeMap<(String, String), f64>) -> String {
         write!(text, "| `{workload}` |").expect("a string takes what is written");
         for column in columns.clone() {
             let cell = cells.get(&(workload.to_owned(), column.to_owned()));
-            let shown = cell.map_or(String::new(), |each| format!("{each:.1}"));
+            let shown = cell.map_or(String::new(), |each| format!("{each:.decimals$}"));
             write!(text, " {shown} |").expect("a string takes what is written");
         }
         text.push('\n');
     }
-    text + EARLIER
+    text
 }
 
-/// The figures in a document that [`table`] wrote.
-fn figures(document: &str) -> BTreeMap<(String, String), f64> {
+/// The figures in a text that [`table`] wrote.
+pub(super) fn figures(document: &str) -> Cells {
     let mut cells = BTreeMap::new();
     for line in document.lines() {
         let parts: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -195,7 +213,7 @@ mod tests {
             (cell("insert", "flysch"), 3.0),
             (cell("overwrite", "ftl"), 0.4),
         ]);
-        assert_eq!(figures(&table(&cells)), cells);
+        assert_eq!(figures(&table(&cells, 1)), cells);
         assert_eq!(stacks("overwrite").len() + 1, stacks("insert").len());
     }
 }

@@ -80,8 +80,8 @@ pub enum DbError {
     /// Rows were moved after the cursor was made, so it could miss some or give them twice; or what
     /// a reader of the past asks for is gone.
     Stale,
-    /// The index entries of the transaction outgrow the RAM, or it takes more blocks than a record
-    /// names: commit what it did, and go on in another.
+    /// The index entries of the transaction fill all the runs that the RAM can list, some 300,000
+    /// entries at 16 KB: commit what it did, and go on in another.
     TransactionTooLong,
 }
 

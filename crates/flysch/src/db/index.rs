@@ -299,7 +299,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// Merge runs until the table of runs has room for another one.
     fn crowd_out(&mut self) -> Result<(), DbError> {
         debug_assert!(self.doubt.is_none(), "nothing is programmed before it is certain");
-        while self.store.is_crowded() && self.work()? {}
+        while self.store.is_crowded() {
+            if self.under_way.is_some() {
+                self.make_room_for_changes();
+            }
+            if !self.work()? {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -321,7 +328,7 @@ impl From<StoreError> for DbError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Media(error) => error.into(),
-            // Runs of the open transaction cannot be merged to make room.
+            // Runs of the open transaction are as large as they may be, and no more can be listed.
             StoreError::Crowded => Self::TransactionTooLong,
             error => Self::Store(error),
         }

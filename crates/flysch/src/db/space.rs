@@ -101,16 +101,15 @@ impl<N: Nand> Db<'_, '_, N> {
         ROW_SPACES.into_iter().all(|space| self.numbers_left(space) >= wanted)
     }
 
-    /// Refuse a row where the transaction has taken so many blocks that the record of its commit
-    /// has no place for those which the commit may still take.
-    pub(super) fn check_changes(&self) -> Result<(), DbError> {
-        let has_room = self.has_room_for_changes() || self.row_count() == 0;
-        if has_room { Ok(()) } else { Err(DbError::TransactionTooLong) }
-    }
-
-    /// Whether the next record has a place for a block more than a commit may take.
-    pub(super) fn has_room_for_changes(&self) -> bool {
-        self.has_room_for(1)
+    /// See to it that the next record has a place for a block more than a commit may take. A
+    /// transaction that has taken too many is committed by a checkpoint, which has the whole block
+    /// table. Cost: none.
+    pub(super) fn make_room_for_changes(&mut self) {
+        if !self.has_room_for(1) {
+            self.log.outgrow(&mut self.media);
+            // A record in the `NvRam` has no block table.
+            self.is_log_due = true;
+        }
     }
 
     /// Whether the next record has a place for so many blocks more than a commit may take.

@@ -85,8 +85,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// one named as many blocks as it can.
     ///
     /// # Errors
-    /// [`DbError::Full`] where there are no blocks to spare. [`DbError::TransactionTooLong`] where
-    /// an open transaction keeps the record from being written.
+    /// [`DbError::Full`] where there are no blocks to spare.
     pub(crate) fn begin_page(&mut self, ticket: u32) -> Result<(), DbError> {
         self.check_spilled(ticket)?;
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
@@ -103,8 +102,8 @@ impl<N: Nand> Db<'_, '_, N> {
     /// See to it that the next record has a place for the blocks that a page may take.
     fn name_blocks(&mut self) -> Result<(), DbError> {
         if self.under_way.is_some() {
-            let has_room = self.has_room_for_changes();
-            return if has_room { Ok(()) } else { Err(DbError::TransactionTooLong) };
+            self.make_room_for_changes();
+            return Ok(());
         }
         if self.media.changes.room() >= CHANGES_AHEAD {
             return Ok(());

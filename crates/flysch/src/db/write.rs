@@ -251,7 +251,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             RowKind::Row | RowKind::Moved if is_ring => Claim::Turn,
             RowKind::Row | RowKind::Moved => Claim::Grow,
         };
-        self.check_changes()?;
+        self.make_room_for_changes();
         if let Err(full) = self.check_space(claim) {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();

@@ -3,6 +3,9 @@
 //! Each record of a log block holds all of them. So a mount reads the table of the checkpoint and
 //! one record.
 //!
+//! A transaction may take more blocks than a record can tell. Changes are then no longer kept, and
+//! the next record begins a log block with the whole table.
+//!
 //! A change tells how much of its block is dead as well. Otherwise a device would never learn that
 //! which wakes for one commit at a time: it writes its checkpoint before the commit. So a block of
 //! which more is dead now is a change, as long as there are few.
@@ -30,21 +33,29 @@ pub(crate) struct Changes {
     mark: u8,
     /// Number of blocks that became changes because of their dead share alone.
     dead_only: u8,
+    /// Whether changes are not kept, because the next record has the whole table.
+    is_given_up: bool,
 }
 
 impl Changes {
     pub(crate) const fn new() -> Self {
-        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0, dead_only: 0 }
+        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0, dead_only: 0, is_given_up: false }
     }
 
     /// Forget all changes, because a checkpoint has the whole table.
     pub(crate) fn clear(&mut self) {
-        (self.len, self.mark, self.dead_only) = (0, 0, 0);
+        (self.len, self.mark, self.dead_only, self.is_given_up) = (0, 0, 0, false);
+    }
+
+    /// Keep no changes until the next table is begun: the next record has to have the whole table.
+    pub(crate) fn give_up(&mut self) {
+        self.clear();
+        self.is_given_up = true;
     }
 
     /// Note that the next log block's table is begun: its first record holds later changes only.
     pub(crate) fn mark(&mut self) {
-        self.mark = self.len;
+        (self.mark, self.is_given_up) = (self.len, false);
         assert!(usize::from(self.mark) <= CHANGES_MAX, "no more is marked than is kept");
     }
 
@@ -56,6 +67,11 @@ impl Changes {
         (self.len, self.mark, self.dead_only) = (self.len - self.mark, 0, 0);
     }
 
+    /// Whether a record of the present log block could tell all changes.
+    pub(crate) const fn are_kept(&self) -> bool {
+        !self.is_given_up
+    }
+
     /// Number of changes that can still be kept.
     pub(crate) fn room(&self) -> usize {
         CHANGES_MAX - usize::from(self.len)
@@ -63,6 +79,9 @@ impl Changes {
 
     /// Keep a change. A block has one at most, its last.
     pub(crate) fn add(&mut self, block: u32, used: Use) {
+        if self.is_given_up {
+            return;
+        }
         let change = (block as u16, used.code());
         let len = usize::from(self.len);
         if let Some(at) = self.place_of(block) {

@@ -32,8 +32,14 @@ struct Flushed<'a, 'ram> {
 impl Flushed<'_, '_> {
     /// The entries of an index that are flushed.
     fn entries(&self, index: u8) -> impl Iterator<Item = (usize, Entry)> + '_ {
+        self.entries_from(index, 0)
+    }
+
+    /// Those of them at a place of the memory table or behind it.
+    fn entries_from(&self, index: u8, place: usize) -> impl Iterator<Item = (usize, Entry)> + '_ {
         let (from, to) = self.memtable.places(self.segment, index);
-        let entries = (from..to).map(move |place| (place, self.memtable.entry(index, place)));
+        let entries =
+            (from.max(place)..to).map(move |place| (place, self.memtable.entry(index, place)));
         entries.filter(|(_, entry)| (self.is_due)(entry.pointer))
     }
 }
@@ -41,7 +47,7 @@ impl Flushed<'_, '_> {
 impl Source for Flushed<'_, '_> {
     fn peek(&mut self) -> Result<Next, StoreError> {
         while usize::from(self.index) < INDEX_MAX {
-            let next = self.entries(self.index).find(|(place, _)| *place >= self.place);
+            let next = self.entries_from(self.index, self.place).next();
             if let Some((place, entry)) = next {
                 self.place = place;
                 return Ok(Next::Entry(entry));
@@ -172,6 +178,7 @@ impl Store<'_> {
         run.head.marks = if is_open { OPEN } else { 0 };
         let at = self.runs.slots().end - if is_open { 0 } else { opens };
         self.list_recent(at, run);
+        self.inputs.note_listed(at);
         let filter = self.filter(at);
         for index in 0..INDEX_MAX as u8 {
             let (from, to) = self.memtable.places(segment, index);

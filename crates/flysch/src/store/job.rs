@@ -54,6 +54,8 @@ impl Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Small,
+    /// A small job of runs of the open transaction.
+    Open,
     /// A new round is to begin.
     Round,
     /// The large job of this index, in the round.
@@ -90,7 +92,10 @@ impl Store<'_> {
             return Some(Due::Small);
         }
         let is_enough = entries > 0 && entries >= self.recents_limit();
-        if is_enough || is_crowded && count > 0 { Some(Due::Round) } else { self.due_for_lost() }
+        if is_enough || is_crowded && count > 0 {
+            return Some(Due::Round);
+        }
+        self.is_open_due().then_some(Due::Open).or_else(|| self.due_for_lost())
     }
 
     pub(crate) fn recents(&self) -> Recents {
@@ -111,6 +116,7 @@ impl Store<'_> {
         }
         match self.due() {
             Some(Due::Small) => self.start_small(),
+            Some(Due::Open) => self.start_open(),
             Some(Due::Large(index)) => self.start_large(index),
             Some(Due::PutOff) => self.take_up(),
             Some(Due::Round) | None => return false,
@@ -223,9 +229,12 @@ impl Store<'_> {
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
         let Some(job) = &self.job else { return Ok(Work::default()) };
-        if job.index.is_some() && self.may_put_off(job) && self.is_small_due() {
+        if job.index.is_some()
+            && self.may_put_off(job)
+            && (self.is_small_due() || self.is_open_due())
+        {
             self.put_off();
-            self.start_small();
+            self.start_due();
             return Ok(Work { is_left: true, ..Work::default() });
         }
         if self.inputs.is_empty() {
@@ -357,7 +366,7 @@ impl Store<'_> {
         let Some((at, head)) = inputs else { return };
         self.drop_runs(|head| head.is(IN_JOB));
         if out.entries > 0 {
-            out.head.marks |= head.marks & IN_ROUND;
+            out.head.marks |= head.marks & (IN_ROUND | OPEN);
             self.list_recent(at, out);
         }
     }

@@ -287,7 +287,7 @@ impl Store<'_> {
 
     /// Whether a small merge of the runs that are newer than all those with lost pages is due.
     pub(crate) fn is_small_due_beside_lost(&self) -> bool {
-        let from = self.small_from(OPEN | IN_ROUND);
+        let from = self.small_from(0, OPEN | IN_ROUND);
         let is_free = |&(slot, head): &(usize, Head)| slot >= from && !head.is(OPEN);
         let count = self.runs.recents().filter(is_free).count();
         count >= usize::from(self.config.fan) || self.runs.room() <= 2 && count > 1

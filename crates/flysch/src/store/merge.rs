@@ -132,6 +132,13 @@ impl Inputs {
         self.share(runs, index, size);
     }
 
+    /// Note that a run was listed at a place of the table, before some of the inputs.
+    pub(crate) fn note_listed(&mut self, at: usize) {
+        for cursor in &mut self.cursors[..usize::from(self.len)] {
+            cursor.slot += u8::from(usize::from(cursor.slot) >= at);
+        }
+    }
+
     fn push(&mut self, slot: usize, index: Option<u8>) {
         assert!(usize::from(self.len) < INPUTS_MAX, "a merge has a bounded number of inputs");
         let cursor = Cursor { slot: slot as u8, index: index.unwrap_or(0), ..Cursor::NONE };

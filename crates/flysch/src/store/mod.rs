@@ -32,6 +32,7 @@ mod lost;
 mod memtable;
 mod merge;
 mod newest;
+mod open;
 mod plan;
 mod probe;
 mod put_off;
@@ -242,7 +243,7 @@ impl<'ram> Store<'ram> {
     /// Drop the open transaction's entries and runs. Cost: none.
     pub fn roll_back(&mut self) {
         self.memtable.roll_back();
-        self.drop_runs(|head| head.is(OPEN));
+        self.drop_opens();
         self.noted.clear();
         self.puts = self.puts.wrapping_add(1);
         self.run_changes = self.run_changes.wrapping_add(1);

@@ -74,21 +74,22 @@ impl Store<'_> {
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;
         let recents = || self.runs.recents().filter(|(_, head)| is_free(head.marks));
         let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
-        let from = self.small_from(OPEN | IN_ROUND);
+        let from = self.small_from(0, OPEN | IN_ROUND);
         let count = recents().filter(|(slot, _)| *slot >= from).count();
         let is_crowded = self.runs.room() <= 2;
         fresh >= usize::from(self.config.fan) || is_crowded && (fresh > 1 || count > 2)
     }
 
-    /// The place of the first run that a small merge takes. It takes the newest runs without any of
-    /// these marks, as many as fit one run.
+    /// The place of the first run that a small merge takes. It takes the newest runs that have the
+    /// marks `with` and none of the marks `without`, as many as fit one run.
     #[inline(never)]
-    pub(crate) fn small_from(&self, without: u8) -> usize {
+    pub(crate) fn small_from(&self, with: u8, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
         let is_recent = |slot: &usize| self.runs.head(*slot).is_recent();
         let recents = self.runs.slots().rev().take_while(is_recent);
         let recents = recents.take_while(|slot| !self.is_shunned(*slot));
-        for slot in recents.filter(|&slot| self.runs.head(slot).marks & without == 0) {
+        let is_wanted = |marks: u8| marks & without == 0 && marks & with == with;
+        for slot in recents.filter(|&slot| is_wanted(self.runs.head(slot).marks)) {
             entries += self.runs.entries(slot);
             if entries > ENTRIES_MAX {
                 break;
@@ -174,7 +175,12 @@ impl Store<'_> {
     #[inline(never)]
     pub(crate) fn start_small(&mut self) {
         let without = self.left_alone();
-        let from = self.small_from(without);
+        self.start_small_from(self.small_from(0, without), without);
+    }
+
+    /// Begin a small merge of the recent runs from a place of the table on that have none of these
+    /// marks.
+    pub(crate) fn start_small_from(&mut self, from: usize, without: u8) {
         let flags = self.mark_oldest((from, INPUTS_MAX), IN_JOB, without);
         let drops = Drops { keeps_all: self.keeps_all, is_bottom: false };
         let head = Head { level: RECENT, marks: MERGED, flags, ..Head::default() };
@@ -183,6 +189,14 @@ impl Store<'_> {
 
     /// The job to begin or continue while a large merge is put off; None where there is none.
     pub(crate) fn due_before(&self) -> Option<Due> {
-        self.put_off.is_some().then(|| if self.is_small_due() { Due::Small } else { Due::PutOff })
+        self.put_off.is_some().then(|| {
+            if self.is_small_due() {
+                Due::Small
+            } else if self.is_open_due() {
+                Due::Open
+            } else {
+                Due::PutOff
+            }
+        })
     }
 }

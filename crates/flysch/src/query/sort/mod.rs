@@ -86,8 +86,7 @@ impl<'m> Sort<'m> {
     ///
     /// # Errors
     /// [`DbError::RowTooLong`] where the row is longer than was said, or with its key than a page.
-    /// [`DbError::Full`] where the device has no blocks to spare. In a transaction,
-    /// [`DbError::TransactionTooLong`] where its record could not name them.
+    /// [`DbError::Full`] where the device has no blocks to spare.
     ///
     /// # Panics
     /// Where a row was pulled before.

@@ -230,8 +230,8 @@ fn f7_a_page_that_reads_badly_once_is_not_an_empty_chip() {
     }
 }
 
-/// One transaction takes more blocks than the changes that a record can tell: it is refused by
-/// name, and taken back.
+/// One transaction takes more blocks than a record can tell, and than the device has: it is refused
+/// by name, and taken back.
 #[test]
 fn d2_a_transaction_as_long_as_the_device_is_refused() {
     let mut image = Image::blank(512, 160);
@@ -241,7 +241,7 @@ fn d2_a_transaction_as_long_as_the_device_is_refused() {
             let mut tx = db.begin().unwrap();
             let mut notes = (0..1000).map(|id| Row::Note(id, vec![7; 3000]));
             let refused = notes.try_for_each(|note| note.insert(&mut tx));
-            assert_eq!(refused, Err(DbError::TransactionTooLong));
+            assert_eq!(refused, Err(DbError::Full));
             tx.roll_back().unwrap();
             assert_eq!(rows(&mut db, Direction::Forward), Ok(Vec::new()));
         }

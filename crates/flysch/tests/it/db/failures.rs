@@ -89,18 +89,12 @@ fn a_transaction_finds_what_it_wrote_in_runs() {
         assert_eq!(tx.update(0, &values(id, "new")), Ok(true));
     }
     let mut out = [0; 256];
-    let mut refused = None;
     for id in 10..5000 {
-        if let Err(error) = tx.insert(0, &values(id, "more")) {
-            refused = Some((id, error));
-            break;
-        }
+        tx.insert(0, &values(id, "more")).unwrap();
         let row = tx.get(0, 0, &[Value::Integer(1 + id % 3)], &mut out).unwrap();
         let label = row.map(|row| row.column(3) == Ok(Value::Text("new")));
         assert_eq!(label, Some(true), "behind {id} rows");
     }
-    let Some((id, DbError::TransactionTooLong)) = refused else { panic!("{refused:?}") };
-    assert!(id > 200, "{id} rows");
     tx.roll_back().unwrap();
     let row = db.get(0, 0, &[Value::Integer(2)], &mut out).unwrap();
     assert!(row.is_some_and(|row| row.column(3) != Ok(Value::Text("new"))));

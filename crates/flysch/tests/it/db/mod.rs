@@ -15,6 +15,7 @@ mod full;
 mod hostile;
 mod image;
 mod joins;
+mod large;
 mod ledger;
 mod lies;
 mod lists;

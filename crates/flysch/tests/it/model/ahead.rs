@@ -128,6 +128,23 @@ impl Engine {
         if is_early || self.is_ready() || self.is_cornered() { Ok(()) } else { self.step_log() }
     }
 
+    /// An open transaction takes more blocks than a record can tell. So changes are forgotten, and
+    /// the next record begins a log block with the whole table.
+    pub(crate) fn outgrow(&mut self) {
+        if !self.is_built() || self.is_clean || self.open.is_none() {
+            return;
+        }
+        if !self.is(Broken::OutgrownGoesOn) {
+            self.log_page = PAGES;
+        }
+        let next = &mut self.built.next;
+        if next.parts > 0 && self.config.broken != Some(Broken::OutgrownTableStays) {
+            (next.is_erased, next.parts) = (false, 0);
+        }
+        self.changes.clear();
+        self.is_log_due = !self.is(Broken::OutgrownToNvRam);
+    }
+
     fn step_log(&mut self) -> Done {
         if !self.built.next.is_erased {
             return self.erase_ahead();

@@ -16,7 +16,12 @@ impl Engine {
         self.summarised_spans();
         // As built, the first commit of a session is the log's.
         let is_awake = self.config.roots == RootRules::Planned || !self.is_clean;
-        if is_nvram && is_awake && self.config.nvram_units > 0 && !self.open_is_lying() {
+        if is_nvram
+            && is_awake
+            && !self.is_log_due
+            && self.config.nvram_units > 0
+            && !self.open_is_lying()
+        {
             let used = self.tails[HOT].used + self.tails[RING].used;
             let units = 1 + used + if self.is_moved { 3 } else { 0 };
             let fits = self.nvram_used + units <= self.config.nvram_units;
@@ -42,6 +47,7 @@ impl Engine {
     fn follow_flash(&mut self) {
         self.last.seq = self.seq;
         self.last.list = self.list;
+        self.is_log_due = false;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         self.release();

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::device::{Done, Page};
 use super::engine::Engine;
 use super::index::ENTRIES;
-use super::state::{Entry, Merge, OLD, Run, space_of};
+use super::state::{Entry, Merge, OLD, Run, YOUNG, space_of};
 use super::switches::Broken;
 
 impl Engine {
@@ -61,6 +61,41 @@ impl Engine {
             done: None,
             output: Vec::new(),
         }));
+    }
+
+    /// Merge the runs of the open transaction. They are merged with each other alone.
+    pub(crate) fn merge_opens(&mut self) -> Done {
+        let Some(open) = &self.open else { return Ok(()) };
+        let mut inputs: Vec<Rc<Run>> = open.runs.iter().rev().map(Rc::clone).collect();
+        if self.is(Broken::OpensTakeCommitted) && !self.state.runs.is_empty() {
+            inputs.push(self.state.runs.remove(0));
+        }
+        if inputs.len() < 2 {
+            return Ok(());
+        }
+        let all =
+            Merge { inputs, has_oldest: false, keeps_all: false, done: None, output: Vec::new() };
+        let entries = self.merge_input(&all)?;
+        let mut kept: Vec<Entry> = Vec::new();
+        for entry in entries {
+            let is_of_key = |newer: &Entry| {
+                (newer.index, newer.code) == (entry.index, entry.code) && !newer.is_shared
+            };
+            let is_replaced = entry.index == 0 && !entry.is_shared && kept.iter().any(is_of_key);
+            if !is_replaced {
+                kept.push(entry);
+            }
+        }
+        let mut pages = Vec::new();
+        for chunk in kept.chunks(ENTRIES) {
+            pages.push(self.write_run_page(YOUNG, chunk)?);
+        }
+        self.state.run_id += 1;
+        let run = Rc::new(Run { id: self.state.run_id, space: space_of(YOUNG), pages });
+        if let Some(open) = &mut self.open {
+            open.runs = vec![run];
+        }
+        Ok(())
     }
 
     /// What is left of the inputs, sorted, the newest of each group first.

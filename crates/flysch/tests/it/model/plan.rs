@@ -106,6 +106,13 @@ impl Plan {
         plan
     }
 
+    /// A plan by the rules that are built, of commits to an `NvRam`.
+    pub(crate) fn built_nvram(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::ahead(seed, broken);
+        plan.config.nvram_units = 40;
+        plan
+    }
+
     /// A plan of long lives where all hashes are equal.
     pub(crate) fn hashes(seed: u64, broken: Option<Broken>) -> Self {
         let mut plan = Self::calm(seed, broken);

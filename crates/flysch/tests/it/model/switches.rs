@@ -149,6 +149,15 @@ pub(crate) enum Broken {
     /// The first record of a new database is on the first page of its log block, though a mount
     /// looks for it behind the pages of the block table.
     NewBeginsAtOnce,
+    /// Where a transaction takes more blocks than a record can tell, its record goes to the log
+    /// block in use.
+    OutgrownGoesOn,
+    /// Where it does, pages of the table that were programmed before are left as they are.
+    OutgrownTableStays,
+    /// Where it does, its record goes to the `NvRam`.
+    OutgrownToNvRam,
+    /// Runs of the open transaction are merged with a committed one.
+    OpensTakeCommitted,
     /// A rollback in which a read failed is not done again: what it left may be committed.
     HalfUndone,
 }
@@ -238,6 +247,10 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::ComingRivalsStay, 711, Plan::moves),
     (Broken::RootLeavesBase, 438, Plan::ahead),
     (Broken::ChangesFromLastPart, 5, Plan::ahead),
+    (Broken::OutgrownGoesOn, 0, Plan::ahead),
+    (Broken::OutgrownTableStays, 1, Plan::ahead),
+    (Broken::OutgrownToNvRam, 0, Plan::built_nvram),
+    (Broken::OpensTakeCommitted, 0, Plan::new),
     (Broken::NewBeginsAtOnce, 23, Plan::begun),
     (Broken::HalfUndone, 2, Plan::failing_reads),
 ];

@@ -370,7 +370,9 @@ impl Session<'_> {
         let mut tx = done(self.db.begin())?;
         done(ask::learn(&mut tx, self.world, (&mut after, &mut given)))?;
         let mut marks = Vec::new();
-        for _ in 0..=prng.below(self.world.batch_max) {
+        let is_large = self.world.large_max > 0 && prng.below(6) == 0;
+        let most = if is_large { self.world.large_max } else { self.world.batch_max };
+        for _ in 0..=prng.below(most) {
             if self.world.goes_back && prng.below(8) == 0 {
                 self.tally.savepoints += u64::from(go_back(&mut tx, prng, &mut marks, &mut after)?);
             }

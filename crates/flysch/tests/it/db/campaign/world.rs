@@ -28,9 +28,14 @@ pub(super) struct World {
     pub(super) bytes_max: u64,
     /// Changes of a transaction, at most.
     pub(super) batch_max: u64,
+    /// Changes of a large transaction, at most; 0 where there are none.
+    pub(super) large_max: u64,
     /// Whether transactions go back to savepoints, and readers to commits and on with old cursors.
     pub(super) goes_back: bool,
 }
+
+/// The seed from which on there are transactions that take more blocks than a record can name.
+const LARGE_FROM: u64 = 90_000_000;
 
 /// One of some things.
 fn one<T: Copy>(prng: &mut Prng, things: &[T]) -> T {
@@ -44,7 +49,9 @@ impl World {
         let page_size = one(prng, &[512, 512, 512, 1024, 1024, 2048, 2048, 4096, 8192, 16_384]);
         let pages_per_block = if page_size > 2048 { 8 } else { one(prng, &[8, 8, 8, 16, 32]) };
         let more = one(prng, &[1, 12, 40]);
-        let block_count = 24 + prng.below(more) as u32;
+        // Histories of before stay as they were.
+        let is_large = seed >= LARGE_FROM && seed % 3 == 1;
+        let block_count = 24 + prng.below(more) as u32 + if is_large { 60 } else { 0 };
         // A partition leaves blocks alone on both sides.
         let (before, behind) = one(prng, &[(0, 0), (0, 0), (0, 0), (3, 5)]);
         let geometry = geometry(page_size, pages_per_block, before + block_count + behind);
@@ -73,6 +80,7 @@ impl World {
             keys: one(prng, &[3, 30, 120, 120, 400]),
             bytes_max,
             batch_max: one(prng, &[1, 4, 12, 60]),
+            large_max: if is_large { 1_000 } else { 0 },
             goes_back: matches!(seed % 4, 0 | 3),
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);

@@ -1,0 +1,52 @@
+//! Runs of an open transaction, and the merges among them.
+//!
+//! A transaction whose entries outgrow the memory table flushes them as runs of its own. So that it
+//! may have any number of entries, its runs are merged to larger ones as those of committed entries
+//! are, but with each other alone.
+//!
+//! 1. A job reads runs of the transaction or committed runs, never both. So a rollback leaves no
+//!    job with half of its inputs.
+//! 2. The runs of the transaction are the newest ones. Committed entries that are flushed meanwhile
+//!    are listed before them.
+
+use super::Store;
+use super::run::{Head, IN_JOB, MERGED, OPEN};
+
+impl Store<'_> {
+    /// Whether a small job of the transaction's runs is to be begun.
+    pub(crate) fn is_open_due(&self) -> bool {
+        let fresh = self.fresh_opens();
+        let is_crowded = self.runs.room() <= 2;
+        let is_wanted = fresh >= usize::from(self.config.fan) || is_crowded;
+        is_wanted && self.runs.slots().end - self.open_from() > 1
+    }
+
+    /// Begin a small job of the transaction's runs.
+    pub(crate) fn start_open(&mut self) {
+        debug_assert!(self.is_open_due(), "there are runs to merge");
+        self.start_small_from(self.open_from(), 0);
+    }
+
+    /// Runs of the transaction that no merge wrote.
+    fn fresh_opens(&self) -> usize {
+        let is_fresh = |head: Head| head.is(OPEN) && !head.is(MERGED);
+        self.runs.heads().filter(|(_, head)| is_fresh(*head)).count()
+    }
+
+    /// The place of the first run that the next job of the transaction takes. Outputs of such jobs
+    /// are left alone as long as there are enough others.
+    fn open_from(&self) -> usize {
+        let has_others = self.fresh_opens() > 1;
+        self.small_from(OPEN, if has_others { MERGED } else { 0 })
+    }
+
+    /// Drop the runs of the transaction, and the job that reads them.
+    pub(crate) fn drop_opens(&mut self) {
+        if self.runs.heads().any(|(_, head)| head.is(OPEN | IN_JOB)) {
+            debug_assert!(self.job.as_ref().is_some_and(|job| job.index.is_none()));
+            self.job = None;
+            self.inputs.clear();
+        }
+        self.drop_runs(|head| head.is(OPEN));
+    }
+}
