@@ -8,17 +8,17 @@
 //!    job with half of its inputs.
 //! 2. The runs of the transaction are the newest ones. Committed entries that are flushed meanwhile
 //!    are listed before them.
+//! 3. No run that a small job has not written is older than one that it has. Small jobs leave such
+//!    outputs alone, and what they read has to follow each other in age.
 
 use super::Store;
 use super::run::{Head, IN_JOB, MERGED, OPEN};
 
 impl Store<'_> {
-    /// Whether a small job of the transaction's runs is to be begun.
+    /// Whether a small job of the transaction's runs is to be begun: only where the table of runs
+    /// is nearly full, for most transactions end before that.
     pub(crate) fn is_open_due(&self) -> bool {
-        let fresh = self.fresh_opens();
-        let is_crowded = self.runs.room() <= 2;
-        let is_wanted = fresh >= usize::from(self.config.fan) || is_crowded;
-        is_wanted && self.runs.slots().end - self.open_from() > 1
+        self.is_crowded() && self.runs.slots().end - self.open_from() > 1
     }
 
     /// Begin a small job of the transaction's runs.
@@ -38,6 +38,18 @@ impl Store<'_> {
     fn open_from(&self) -> usize {
         let has_others = self.fresh_opens() > 1;
         self.small_from(OPEN, if has_others { MERGED } else { 0 })
+    }
+
+    /// Make the runs of the transaction committed ones.
+    pub(crate) fn commit_opens(&mut self) {
+        let merged = self.runs.heads().filter(|(_, head)| head.is(OPEN | MERGED));
+        let end = merged.map(|(slot, _)| slot).last().unwrap_or(0);
+        for slot in 0..end {
+            if self.runs.head(slot).is_recent() {
+                self.mark(slot, MERGED);
+            }
+        }
+        self.runs.change(|head| head.marks &= !OPEN);
     }
 
     /// Drop the runs of the transaction, and the job that reads them.

@@ -182,9 +182,19 @@ impl Store<'_> {
     /// marks.
     pub(crate) fn start_small_from(&mut self, from: usize, without: u8) {
         let flags = self.mark_oldest((from, INPUTS_MAX), IN_JOB, without);
+        debug_assert!(self.are_together(), "inputs follow each other in age");
         let drops = Drops { keeps_all: self.keeps_all, is_bottom: false };
         let head = Head { level: RECENT, marks: MERGED, flags, ..Head::default() };
         self.begin(None, drops, head);
+    }
+
+    /// Whether no run lies between those that are marked as inputs.
+    fn are_together(&self) -> bool {
+        let inputs = || self.runs.slots().filter(|&slot| self.runs.head(slot).is(IN_JOB));
+        inputs()
+            .last()
+            .zip(inputs().next())
+            .is_none_or(|(last, first)| (first..=last).all(|slot| self.runs.head(slot).is(IN_JOB)))
     }
 
     /// The job to begin or continue while a large merge is put off; None where there is none.
