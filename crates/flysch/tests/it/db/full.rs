@@ -105,7 +105,6 @@ fn a_transaction_that_fills_the_device_can_be_committed() {
             }
             assert_eq!(count(&mut db), there, "turn {turn} on {blocks} blocks");
         }
-        drop(db);
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         assert_eq!(count(&mut db), there, "what was committed");
     }

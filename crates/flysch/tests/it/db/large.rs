@@ -88,7 +88,6 @@ impl Device {
         for id in &kept {
             insert(&mut db, &[*id], case.note_max, Durability::Durable).unwrap();
         }
-        drop(db);
         (Self { image, memory }, kept)
     }
 
@@ -197,7 +196,8 @@ fn a_large_transaction_is_cut_anywhere() {
             cut.with(case, |db| {
                 let mut found = rows(db, Direction::Forward).unwrap();
                 let mut wanted = expected(&kept, case.note_max);
-                (found.sort(), wanted.sort());
+                found.sort();
+                wanted.sort();
                 assert!(found == wanted, "{story}");
             });
         }

@@ -41,6 +41,8 @@ pub(crate) struct Built {
     pub(crate) live: List,
     /// Whether the block in use rests on the state in the root.
     pub(crate) has_base: bool,
+    /// The next record must go to the log, as it has to have the whole block table.
+    pub(crate) is_log_due: bool,
     /// A root block being made the next root, its epoch, and whether the root is there.
     root_next: Option<(u8, u32, bool)>,
 }
@@ -63,7 +65,7 @@ impl Engine {
     /// The state was found: `list` is in use, and `next` is named.
     pub(crate) fn begin_log(&mut self, list: List, next: Option<List>, has_base: bool) {
         let next = Next { list: next, is_named: next.is_some(), ..Next::default() };
-        self.built = Built { next, live: list, has_base, root_next: None };
+        self.built = Built { next, live: list, has_base, ..Built::default() };
     }
 
     /// A list's number that no attempt of this mount or an earlier one has used.
@@ -142,7 +144,7 @@ impl Engine {
             (next.is_erased, next.parts) = (false, 0);
         }
         self.changes.clear();
-        self.is_log_due = !self.is(Broken::OutgrownToNvRam);
+        self.built.is_log_due = !self.is(Broken::OutgrownToNvRam);
     }
 
     fn step_log(&mut self) -> Done {

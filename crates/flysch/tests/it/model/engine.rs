@@ -138,8 +138,6 @@ pub(crate) struct Engine {
     pub(crate) tail_base: Option<usize>,
     /// Pages were programmed since the last record.
     pub(crate) is_moved: bool,
-    /// The next record must go to the log, as it has to have the whole block table.
-    pub(crate) is_log_due: bool,
     /// The record to come is the first stop page.
     pub(crate) closing: Option<StopPage>,
     pub(crate) summarised: Vec<u8>,
@@ -205,7 +203,6 @@ impl Engine {
             list_at: 0,
             log_page: 0,
             is_clean: false,
-            is_log_due: false,
             nvram_slot: 0,
             nvram_used: 0,
             tail_base: None,

@@ -319,8 +319,8 @@ impl History {
                 3 => self.check()?,
                 4 => self.engine.compact_slice()?,
                 5 => self.record_now()?,
-                6 => self.engine.outgrow(),
-                7 | 8 => self.engine.merge_opens()?,
+                6 if self.plan.has_large() => self.engine.outgrow(),
+                7 | 8 if self.plan.has_large() => self.engine.merge_opens()?,
                 _ => self.flush_full()?,
             }
         }

@@ -18,7 +18,7 @@ impl Engine {
         let is_awake = self.config.roots == RootRules::Planned || !self.is_clean;
         if is_nvram
             && is_awake
-            && !self.is_log_due
+            && !self.built.is_log_due
             && self.config.nvram_units > 0
             && !self.open_is_lying()
         {
@@ -47,7 +47,7 @@ impl Engine {
     fn follow_flash(&mut self) {
         self.last.seq = self.seq;
         self.last.list = self.list;
-        self.is_log_due = false;
+        self.built.is_log_due = false;
         self.nvram_slot = 0;
         self.nvram_used = 0;
         self.release();

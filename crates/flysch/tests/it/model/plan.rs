@@ -46,6 +46,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether transactions outgrow the log and merge their runs: in three of four histories.
+    pub(crate) const fn has_large(&self) -> bool {
+        self.seed % 4 != 1
+    }
+
     /// A plan of many closes and cuts about the roots, on a device that never fails.
     pub(crate) fn roots(seed: u64, broken: Option<Broken>) -> Self {
         let mut plan = Self::new(seed * 2, broken);
