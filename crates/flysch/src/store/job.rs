@@ -229,12 +229,9 @@ impl Store<'_> {
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
         let Some(job) = &self.job else { return Ok(Work::default()) };
-        if job.index.is_some()
-            && self.may_put_off(job)
-            && (self.is_small_due() || self.is_open_due())
-        {
+        if job.index.is_some() && self.may_put_off(job) && self.is_small_due() {
             self.put_off();
-            self.start_due();
+            self.start_small();
             return Ok(Work { is_left: true, ..Work::default() });
         }
         if self.inputs.is_empty() {

@@ -199,14 +199,6 @@ impl Store<'_> {
 
     /// The job to begin or continue while a large merge is put off; None where there is none.
     pub(crate) fn due_before(&self) -> Option<Due> {
-        self.put_off.is_some().then(|| {
-            if self.is_small_due() {
-                Due::Small
-            } else if self.is_open_due() {
-                Due::Open
-            } else {
-                Due::PutOff
-            }
-        })
+        self.put_off.is_some().then(|| if self.is_small_due() { Due::Small } else { Due::PutOff })
     }
 }
