@@ -8,8 +8,8 @@
 //!    job with half of its inputs.
 //! 2. The runs of the transaction are the newest ones. Committed entries that are flushed meanwhile
 //!    are listed before them.
-//! 3. No run that a small job has not written is older than one that it has. Small jobs leave such
-//!    outputs alone, and what they read has to follow each other in age.
+//! 3. Runs that small jobs wrote are older than the recent runs that none wrote. Small jobs leave
+//!    the former alone, and what they read has to follow each other in age.
 
 use super::Store;
 use super::run::{Head, IN_JOB, MERGED, OPEN};
@@ -40,10 +40,12 @@ impl Store<'_> {
         self.small_from(OPEN, if has_others { MERGED } else { 0 })
     }
 
-    /// Make the runs of the transaction committed ones.
+    /// Make the runs of the transaction committed ones. Where a job wrote some of them, or is about
+    /// to, what is older counts as written by one as well.
     pub(crate) fn commit_opens(&mut self) {
-        let merged = self.runs.heads().filter(|(_, head)| head.is(OPEN | MERGED));
-        let end = merged.map(|(slot, _)| slot).last().unwrap_or(0);
+        let is_written = |head: Head| head.is(OPEN | MERGED) || head.is(OPEN | IN_JOB);
+        let written = self.runs.heads().filter(|(_, head)| is_written(*head));
+        let end = written.map(|(slot, _)| slot).last().unwrap_or(0);
         for slot in 0..end {
             if self.runs.head(slot).is_recent() {
                 self.mark(slot, MERGED);
