@@ -304,7 +304,12 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Insert a row. Cost: a lookup for each unique index, and at most one of these: a page of
     /// rows; a run of index entries; a slice of a merge, which is at most one program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
-    /// than a page takes its own pages besides.
+    /// than a page takes its own pages besides. In a transaction of so many rows that their runs
+    /// fill the table of runs, one row of hundreds waits for a merge of those runs.
+    ///
+    /// # Errors
+    /// [`DbError::Full`] where there is no room for the row, and [`DbError::TransactionTooLong`]
+    /// where the transaction has as many rows as it may. What it did before may be committed.
     pub fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
         self.db.insert(table, values)
     }
@@ -350,7 +355,8 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
         self.db.delete(table, key)
     }
 
-    /// Make all changes of the transaction permanent together. Cost: see [`Db::sync`].
+    /// Make all changes of the transaction permanent together. Cost: see [`Db::sync`]. After a
+    /// transaction that took more blocks than a record can name, a checkpoint in place of a record.
     ///
     /// # Errors
     /// [`Db::stats`] counts the commits, which tells what became of a transaction whose commit
