@@ -77,7 +77,7 @@ use self::memtable::Memtable;
 use self::merge::Inputs;
 use self::newest::Noted;
 use self::put_off::PutOff;
-use self::run::{Head, Run};
+use self::run::{Head, OPEN, Run};
 use self::table::Runs;
 use crate::media::{Media, Numbers, Space};
 
@@ -236,7 +236,7 @@ impl<'ram> Store<'ram> {
     /// Make the open transaction's entries and runs committed. Cost: none.
     pub fn commit(&mut self) {
         self.memtable.commit(self.keeps_all);
-        self.commit_opens();
+        self.runs.change(|head| head.marks &= !OPEN);
         self.puts = self.puts.wrapping_add(1);
     }
 

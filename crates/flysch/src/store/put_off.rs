@@ -81,15 +81,20 @@ impl Store<'_> {
     }
 
     /// The place of the first run that a small merge takes. It takes the newest runs that have the
-    /// marks `with` and none of the marks `without`, as many as fit one run.
+    /// marks `with` and none of the marks `without`, as many as fit one run and follow each other in
+    /// age. Others lie between them where a run had lost pages, or where a transaction merged its
+    /// own: what is merged around such a run would be older and newer than it.
     #[inline(never)]
     pub(crate) fn small_from(&self, with: u8, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
         let is_recent = |slot: &usize| self.runs.head(*slot).is_recent();
         let recents = self.runs.slots().rev().take_while(is_recent);
         let recents = recents.take_while(|slot| !self.is_shunned(*slot));
-        let is_wanted = |marks: u8| marks & without == 0 && marks & with == with;
-        for slot in recents.filter(|&slot| is_wanted(self.runs.head(slot).marks)) {
+        let is_wanted = |slot: &usize| {
+            let marks = self.runs.head(*slot).marks;
+            marks & without == 0 && marks & with == with
+        };
+        for slot in recents.skip_while(|slot| !is_wanted(slot)).take_while(is_wanted) {
             entries += self.runs.entries(slot);
             if entries > ENTRIES_MAX {
                 break;
