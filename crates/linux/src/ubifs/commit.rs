@@ -79,8 +79,8 @@ impl Ubifs {
         Ok(())
     }
 
-    /// List the LEBs that hold only obsolete index nodes, and those that were collected. They become free when this commit is on
-    /// flash.
+    /// List the LEBs that hold only obsolete index nodes, and those that were collected. They
+    /// become free when this commit is on flash.
     fn retire_index_lebs(&mut self) -> Result<Vec<u32>, Fault> {
         let head = self.index_head.0;
         let mut lebs = std::mem::take(&mut self.collected_index);
