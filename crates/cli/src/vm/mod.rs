@@ -63,7 +63,8 @@ enum Action {
     /// Compare the counts of the simulator and the kernel cell by cell; exit code 1 if one is out
     /// of band
     #[command(
-        after_help = "Example:\n  flysch vm validate --quick --csv cells.csv --page cells.html"
+        after_help = "Examples:\n  flysch vm validate --quick --csv cells.csv --page cells.html\n  \
+                      flysch vm validate --kernel-counts cells.csv --against again.csv --show summary"
     )]
     Validate(validate::Validate),
 }

@@ -238,6 +238,63 @@ fn recorded_workloads_are_compared_without_a_guest() {
     assert!(is_of_cell && said.contains(" %, and 15 % or 3 operations are allowed"), "{said}");
 }
 
+/// Two tables of the kernel's counts are compared cell by cell, whatever their seeds are. Each cell
+/// must be in both.
+#[test]
+fn the_kernel_is_compared_with_itself() {
+    let folder = TempDir::new().unwrap();
+    let head = "fs,workload,record_size,requests,pattern,read_ahead,options,kernel.page_reads,\
+                kernel.page_programs,kernel.block_erases\n";
+    let write = |name: &str, rows: &str| {
+        fs::write(folder.path().join(name), format!("{head}{rows}")).expect("a writable folder");
+    };
+    let select = "ubifs,select,0,0,,,--fill 9,8,0,0\n";
+    let grid = "jffs2,insert,600,100,,32,,0,200,0\n";
+    write("a.csv", &format!("jffs2,update,0,0,,,\"--fill 9 --seed 1,2\",200,40,1\n{select}{grid}"));
+    let line = complaint_of(folder.path(), "vm validate --against a.csv");
+    assert!(line.contains("--kernel-counts"), "{line}");
+    let update = |seeds: &str, reads: u32| {
+        format!("jffs2,update,0,0,,,\"--fill 9 --seed {seeds}\",{reads},40,1\n")
+    };
+    let command = "vm validate --kernel-counts a.csv --against b.csv --group workloads";
+    let strange = format!("{}{select}ubifs,read,0,0,,,--requests 3,8,0,0\n", update("4,5", 200));
+    let cases = [
+        (select.to_owned(), "b.csv: lacks the cell jffs2 update --fill 9 --seed 1,2"),
+        (strange, "a.csv: lacks the cell ubifs read --requests 3"),
+        (
+            update("4", 1) + &update("5", 1),
+            "b.csv: has the cell jffs2 update --fill 9 --seed 4 twice",
+        ),
+        ("jffs2,update\n".to_owned(), "b.csv: CSV error"),
+    ];
+    for (rows, wanted) in cases {
+        write("b.csv", &rows);
+        let line = complaint_of(folder.path(), command);
+        assert!(line.contains(wanted), "{wanted}: {line}");
+    }
+    write("b.csv", &(update("4,5", 212) + select));
+    let finished = flysch(folder.path(), &format!("{command} --format csv"));
+    let rows: Vec<&str> = finished.stdout.lines().skip(1).collect();
+    assert!(rows[0].contains(",200.0,212.0,0.06,40.0,40.0,0.0,"), "{rows:?}");
+    assert_eq!((rows.len(), finished.code), (2, Some(1)), "{}", finished.stderr);
+    let said = finished.stderr.lines().last().expect("a verdict");
+    let wanted = "workloads: 95th percentile of page reads: 6.0 %, and 5 % are allowed";
+    assert!(said.contains(wanted), "{said}");
+    let same = "vm validate --kernel-counts a.csv --against a.csv --show summary";
+    let finished = flysch(folder.path(), same);
+    assert!(finished.stdout.contains("workloads") && finished.code == Some(0));
+    let line = complaint_of(
+        folder.path(),
+        "vm validate --kernel-counts a.csv --against a.csv --group reads",
+    );
+    assert!(line.contains("has no cell of the groups"), "{line}");
+    write("grid.csv", grid);
+    let line = complaint_of(folder.path(), "vm validate --again grid.csv --store none");
+    assert!(line.contains("grid.csv: has no cell of what users run"), "{line}");
+    let line = complaint_of(folder.path(), "vm validate --again a.csv --seed 7 --store none");
+    assert!(line.contains("`flysch vm setup`"), "{line}");
+}
+
 #[test]
 fn a_guest_that_cannot_be_is_one_line() {
     let folder = TempDir::new().unwrap();

@@ -3,6 +3,7 @@
 use super::Ubifs;
 use super::fault::Fault;
 use super::format::{IndexNode, aligned};
+use super::key::{Key, KeyType};
 use super::lprops::Category;
 use super::lpt::Lprops;
 use super::scan::Scan;
@@ -12,6 +13,27 @@ use super::wbuf::Head;
 /// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
 
+/// What a collection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A LEB for a journal head: one that is free already will do.
+    Leb,
+    /// More space than there is.
+    Space,
+}
+
+/// What a collection came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Collected {
+    /// This LEB is free and unmapped. It is taken until it is used or given back.
+    Leb(u32),
+    /// Nothing before the next commit: the journal is full, or only LEBs of the index were
+    /// collected.
+    CommitFirst,
+    /// No LEB has enough to gain.
+    Nothing,
+}
+
 /// What became of a LEB that was collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -19,46 +41,64 @@ enum Outcome {
     Freed,
     /// It is free, and kept for the collector.
     Kept,
+    /// It belonged to the index, and is free after the next commit.
+    FreedIndex,
     /// The journal has no room for another LEB of moved nodes, and the rest stays where it is.
     JournalFull,
 }
 
-/// Number of LEBs whose nodes one collection moves at most.
-const LEBS_MAX: u32 = 32;
+/// Number of LEBs after which a collection asks for a commit, if LEBs of the index are among them.
+const LEBS_SOFT: u32 = 4;
+/// Number of LEBs after which it gives up.
+const LEBS_HARD: u32 = 32;
 
 impl Ubifs {
-    /// Free at least one LEB. Data nodes are moved; index nodes are moved by a commit.
-    ///
-    /// A LEB with little to gain is collected, too. One that only filled the LEB that the nodes go
-    /// to, so that no more room is left there than before, makes the next ones have more to gain.
-    pub(super) fn collect(&mut self) -> Result<(), Fault> {
+    /// Free a LEB. Data nodes are moved; index nodes are moved by a commit
+    /// (`ubifs_garbage_collect`).
+    pub(super) fn collect(&mut self, purpose: Purpose) -> Result<Collected, Fault> {
         let _scope = self.recorder.scope("ubifs_gc");
         self.know_all()?;
+        let mut collected = self.collect_lebs(purpose)?;
+        if collected == Collected::Nothing && !self.collected_index.is_empty() {
+            collected = Collected::CommitFirst;
+        }
+        self.sync_head(Head::Gc)?;
+        if self.gc_lnum != NO_LEB {
+            self.ubi.unmap(self.gc_lnum);
+        }
+        Ok(collected)
+    }
+
+    /// A LEB with little to gain is collected, too. One that only filled the LEB that the nodes go
+    /// to, so that no more room is left there than before, makes the next ones have more to gain.
+    fn collect_lebs(&mut self, purpose: Purpose) -> Result<Collected, Fault> {
         let mut gain_min = self.geometry.dead;
-        for _ in 0..LEBS_MAX {
-            if let Some(&lnum) = self.list(Category::Freeable).first() {
-                self.sync_heads()?;
-                return self.free_leb(lnum).map(drop);
+        for number in 0..=LEBS_HARD {
+            if number > LEBS_SOFT && !self.collected_index.is_empty() {
+                return Ok(Collected::CommitFirst);
             }
-            let (lnum, lprops) = self.victim(gain_min).ok_or(Fault::NoSpace)?;
-            if lprops.index {
-                self.collect_index(lnum)?;
-                return self.commit();
+            if purpose == Purpose::Leb
+                && let Some(lnum) = self.free_leb()
+            {
+                self.sync_other_heads()?;
+                self.empty(lnum)?;
+                self.ubi.unmap(lnum);
+                return Ok(Collected::Leb(lnum));
             }
+            let Some((lnum, lprops)) = self.victim(gain_min) else {
+                return Ok(Collected::Nothing);
+            };
             let before = self.room_of_collector();
             match self.collect_leb(lnum, lprops)? {
-                Outcome::Freed => return Ok(()),
-                Outcome::Kept => {}
-                // After the commit it is read once more.
-                Outcome::JournalFull => {
-                    self.commit()?;
-                    continue;
-                }
+                Outcome::Freed => return Ok(Collected::Leb(lnum)),
+                Outcome::JournalFull => return Ok(Collected::CommitFirst),
+                Outcome::Kept if self.room_of_collector() > before => gain_min /= 2,
+                Outcome::Kept if number >= LEBS_SOFT => gain_min *= 2,
+                Outcome::Kept | Outcome::FreedIndex => {}
             }
-            gain_min = if self.room_of_collector() > before { gain_min / 2 } else { gain_min * 2 };
             gain_min = gain_min.clamp(self.geometry.dead, self.geometry.dark);
         }
-        Err(Fault::NoSpace)
+        Ok(Collected::Nothing)
     }
 
     /// Bytes that are left in the LEB that collected nodes go to.
@@ -67,11 +107,19 @@ impl Ubifs {
         wbuf.lnum.map_or(0, |_| self.geometry.leb_size - wbuf.end())
     }
 
+    /// A LEB that holds nothing valid, if the index leaves one.
+    fn free_leb(&self) -> Option<u32> {
+        let lnum = self.list(Category::Empty).into_iter().chain(self.list(Category::Freeable));
+        let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
+        lnum.into_iter().next().filter(|_| reserved < self.lebs_for_index())
+    }
+
     /// The LEB whose collection gains the most, if any gains `gain_min` bytes: the dirtiest one, or
-    /// one of the index that is half dead. If there is neither, any with enough dirt
-    /// (`ubifs_find_dirty_leb`).
+    /// one of the index that is half dead, unless the index needs all of its LEBs. If there is
+    /// neither, any with enough dirt (`ubifs_find_dirty_leb`).
     fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
         let half = self.geometry.leb_size / 2;
+        let has_spare = self.sums.index_lebs > self.index_lebs_needed();
         let gain = |lprops: &Lprops| lprops.free + lprops.dirty;
         let of = |wanted: Category| {
             let all = self.lpt.known().filter(move |(_, it)| self.category(it) == wanted);
@@ -79,7 +127,7 @@ impl Ubifs {
         };
         let dirty = of(Category::Dirty).max_by_key(|(_, it)| it.dirty);
         let index = of(Category::DirtyIndex)
-            .filter(|(lnum, it)| *lnum != self.index_head.0 && gain(it) >= half)
+            .filter(|(lnum, it)| has_spare && *lnum != self.index_head.0 && gain(it) >= half)
             .max_by_key(|(_, it)| gain(it));
         let best = match (index, dirty) {
             (Some(index), Some(dirty)) if gain(&index.1) < gain(&dirty.1) => Some(dirty),
@@ -96,73 +144,122 @@ impl Ubifs {
         Ok(())
     }
 
-    /// Move the valid nodes of a LEB.
     fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<Outcome, Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
+        if lprops.index {
+            self.collect_index(&scan)?;
+            self.empty(lnum)?;
+            self.collected_index.push(lnum);
+            return Ok(Outcome::FreedIndex);
+        }
         let moved = self.move_nodes(&scan);
         if moved != Ok(true) {
-            let lprops = self.lprops(lnum)?;
-            self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
+            self.give_back(lnum)?;
             return moved.map(|_| Outcome::JournalFull);
         }
-        self.sync_heads()?;
-        Ok(if self.free_leb(lnum)? { Outcome::Freed } else { Outcome::Kept })
+        // What the moved nodes were replaced by may still be in the buffers of the other heads.
+        self.sync_other_heads()?;
+        self.empty(lnum)?;
+        if self.gc_lnum == NO_LEB {
+            self.gc_lnum = lnum;
+            return Ok(Outcome::Kept);
+        }
+        self.sync_head(Head::Gc)?;
+        self.ubi.unmap(lnum);
+        Ok(Outcome::Freed)
     }
 
-    /// Returns false if the journal has no room for all of them.
+    fn sync_other_heads(&mut self) -> Result<(), Fault> {
+        [Head::Base, Head::Data].into_iter().try_for_each(|head| self.sync_head(head))
+    }
+
+    /// Move the valid nodes of a LEB: data nodes in the order of their blocks, and others where the
+    /// next data node has no room. Returns false if the journal has no room for all of them.
     fn move_nodes(&mut self, scan: &Scan) -> Result<bool, Fault> {
-        for (key, place) in scan.leaves() {
-            if self.find_place(key, place)?.is_none() {
-                continue;
+        if self.head(Head::Gc).lnum.is_none() && !self.switch_collector()? {
+            return Ok(false);
+        }
+        let (mut data, mut others) = self.sorted_nodes(scan)?;
+        loop {
+            self.move_fitting(scan, &mut data)?;
+            self.move_fitting(scan, &mut others)?;
+            if data.is_empty() && others.is_empty() {
+                return Ok(true);
             }
-            let bytes = scan.bytes_at(place);
-            if !self.reserve_for_gc(aligned(place.len))? {
+            if !self.switch_collector()? {
                 return Ok(false);
             }
+        }
+    }
+
+    /// The valid nodes of a LEB: data nodes, and others. Both are in reverse, as they are taken
+    /// from the end.
+    fn sorted_nodes(&mut self, scan: &Scan) -> Result<(Vec<Leaf>, Vec<Leaf>), Fault> {
+        let mut nodes = Vec::new();
+        for (key, place) in scan.leaves() {
+            if self.find_place(key, place)?.is_some() {
+                nodes.push((key, place));
+            }
+        }
+        let is_data = |&(key, _): &Leaf| key.kind() == KeyType::Data;
+        let (mut data, mut others): (Vec<Leaf>, Vec<Leaf>) = nodes.into_iter().partition(is_data);
+        data.sort_by_key(|&(key, _)| (key.ino(), key.rest()));
+        // Inodes come before entries, and the longest before the others.
+        others.sort_by_key(|&(key, place)| match key.kind() {
+            KeyType::Inode => (0, u32::MAX - place.len, 0),
+            _ => (1, key.ino(), key.rest()),
+        });
+        data.reverse();
+        others.reverse();
+        Ok((data, others))
+    }
+
+    /// Move the last nodes of a list, as long as they fit into the LEB of the collector.
+    fn move_fitting(&mut self, scan: &Scan, nodes: &mut Vec<Leaf>) -> Result<(), Fault> {
+        let room = self.room_of_collector();
+        while let Some((key, place)) =
+            nodes.pop_if(|(_, place)| aligned(place.len) <= self.room_of_collector())
+        {
+            let bytes = scan.bytes_at(place);
             let spot = self.append(Head::Gc, bytes, &[])?;
             self.move_leaf(key, place, Self::place_at(spot, bytes.len()))?;
         }
-        Ok(true)
+        debug_assert!(self.room_of_collector() <= room, "nodes take room");
+        Ok(())
     }
 
-    /// Make room for `len` bytes at the collector's head, if need be in the LEB that is kept for
-    /// it. Returns false if the journal has no room for that LEB.
-    fn reserve_for_gc(&mut self, len: u32) -> Result<bool, Fault> {
-        let wbuf = self.head(Head::Gc);
-        if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
-            return Ok(true);
-        }
+    /// Let the collector go on in the LEB that is kept for it. Returns false if the journal has no
+    /// room for that LEB.
+    fn switch_collector(&mut self) -> Result<bool, Fault> {
         let lnum = self.gc_lnum;
         if lnum == NO_LEB {
             return Err(Fault::NoSpace);
         }
-        if self.move_head(Head::Gc, lnum, 0)? {
+        self.sync_head(Head::Gc)?;
+        self.ubi.unmap(lnum);
+        let goes_on = self.move_head(Head::Gc, lnum, 0)?;
+        if goes_on {
             self.gc_lnum = NO_LEB;
-            return Ok(true);
         }
-        let lprops = self.lprops(lnum)?;
-        self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
-        Ok(false)
+        Ok(goes_on)
     }
 
-    /// Unmap a LEB that holds no valid nodes. If the collector has no LEB in reserve, it keeps this
-    /// one. Returns whether the LEB is free for use.
-    fn free_leb(&mut self, lnum: u32) -> Result<bool, Fault> {
-        self.ubi.unmap(lnum);
-        let keep = self.gc_lnum == NO_LEB;
-        if keep {
-            self.gc_lnum = lnum;
-        }
+    /// Note that a LEB holds no valid nodes. It stays taken, if it is.
+    fn empty(&mut self, lnum: u32) -> Result<(), Fault> {
         let free = self.geometry.leb_size;
-        self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: keep })?;
-        Ok(!keep)
+        self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })
+    }
+
+    /// Let a LEB be chosen again.
+    pub(super) fn give_back(&mut self, lnum: u32) -> Result<(), Fault> {
+        let lprops = self.lprops(lnum)?;
+        self.set_lprops(lnum, Lprops { taken: false, ..lprops })
     }
 
     /// Make the valid index nodes of a LEB dirty, so that the next commit writes them to another
     /// LEB.
-    fn collect_index(&mut self, lnum: u32) -> Result<(), Fault> {
-        let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+    fn collect_index(&mut self, scan: &Scan) -> Result<(), Fault> {
         for &node in &scan.nodes {
             let index = IndexNode::parse(scan.node(node));
             if let Some((level, first)) =
@@ -172,9 +269,9 @@ impl Ubifs {
                 self.dirty_index_node((first, level), place)?;
             }
         }
-        // The space behind the last node is lost until the LEB is empty.
-        let lprops = self.lprops(lnum)?;
-        let dirty = lprops.dirty;
-        self.set_lprops(lnum, Lprops { dirty, ..lprops })
+        Ok(())
     }
 }
+
+/// A node that the index refers to: its key and its place.
+type Leaf = (Key, Place);

@@ -12,7 +12,9 @@ use super::wbuf::Head;
 
 impl Ubifs {
     pub(super) fn has_uncommitted(&self) -> bool {
-        self.tnc.is_dirty() || self.bud_bytes > self.head_bytes()
+        self.tnc.is_dirty()
+            || self.bud_bytes > self.head_bytes()
+            || !self.collected_index.is_empty()
     }
 
     /// Bytes of the journal that its heads have reserved but not written to since the last commit.
@@ -43,6 +45,7 @@ impl Ubifs {
         self.commit_number += 1;
         self.describe(tail);
         self.write_master(FLAG_DIRTY)?;
+        self.tnc.old.clear();
         self.end_log(tail);
         self.lpt.finish_commit(&mut self.ubi);
         self.release_buds()?;
@@ -76,15 +79,17 @@ impl Ubifs {
         Ok(())
     }
 
-    /// List the LEBs that hold only obsolete index nodes. They become free when this commit is on
-    /// flash.
+    /// List the LEBs that hold only obsolete index nodes, and those that were collected. They
+    /// become free when this commit is on flash.
     fn retire_index_lebs(&mut self) -> Result<Vec<u32>, Fault> {
         let head = self.index_head.0;
-        let lebs: Vec<u32> = self.list(Category::FreeableIndex);
-        let lebs: Vec<u32> = lebs.into_iter().filter(|&lnum| lnum != head).collect();
-        for &lnum in &lebs {
-            let free = self.geometry.leb_size;
-            self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })?;
+        let mut lebs = std::mem::take(&mut self.collected_index);
+        for lnum in self.list(Category::FreeableIndex) {
+            if lnum != head {
+                let free = self.geometry.leb_size;
+                self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })?;
+                lebs.push(lnum);
+            }
         }
         Ok(lebs)
     }

@@ -1,6 +1,7 @@
 //! Directories: their names are looked up, listed, added, removed and moved.
 
 use super::Ubifs;
+use super::budget::Request;
 use super::fault::Fault;
 use super::format::{DENT_SIZE, DentNode, aligned};
 use super::inode::Dirt;
@@ -76,7 +77,7 @@ impl Ubifs {
         }
         let links = u32::from(kind == FileKind::Directory);
         let links_after = self.inode(dir)?.node.links.checked_add(links).ok_or(FsError::NoSpace)?;
-        self.afford_metadata()?;
+        self.afford_names(Request::CREATION)?;
         let inode = self.new_inode(kind)?;
         let ino = inode.node.key.ino();
         self.inodes.insert(ino, inode);
@@ -90,6 +91,7 @@ impl Ubifs {
             self.inode(dir)?.node.links -= links;
             return Err(fault.into());
         }
+        self.release_names(Request::CREATION);
         self.names.insert(
             (dir, name.to_vec()),
             Some(DirEntry { name: name.to_vec(), ino: Ino(ino), kind }),
@@ -114,6 +116,11 @@ impl Ubifs {
         self.names.remove(&(dir, name.to_vec()));
         if entry.kind == FileKind::Directory && self.has_entries(ino)? {
             return Err(FsError::NotEmpty);
+        }
+        match self.afford_names(Request::REMOVAL) {
+            // What is kept back for deletions is not counted as available.
+            Ok(()) | Err(FsError::NoSpace) => {}
+            Err(error) => return Err(error),
         }
         self.drop_link(ino)?;
         if entry.kind == FileKind::Directory {
@@ -170,7 +177,7 @@ impl Ubifs {
         {
             return Err(FsError::NotEmpty);
         }
-        self.afford_metadata()?;
+        self.afford_names(Request::MOVE)?;
         let mut inos = Vec::new();
         if let Some(old) = &replaced {
             self.drop_link(old.ino.0)?;
@@ -193,6 +200,7 @@ impl Ubifs {
         self.names.remove(&(from, name.to_vec()));
         self.names.remove(&(to, new_name.to_vec()));
         self.write_entries(&[new, old], &inos)?;
+        self.release_names(Request::MOVE);
         if let Some(old) = replaced {
             self.note_deletion(old.ino.0)?;
         }
@@ -228,6 +236,7 @@ impl Ubifs {
             return Ok(());
         }
         let _scope = self.recorder.scope("ubifs_evict");
+        self.release_pages_from(ino, 0);
         if deleted_at == Some(self.commit_number) {
             self.remove_inode(ino)?;
             self.orphans.remove(&ino);

@@ -1,6 +1,7 @@
 //! Files: blocks are read from flash, bytes are written to the page cache, sizes change.
 
 use super::Ubifs;
+use super::budget::Change;
 use super::compress::{of_number, unpack};
 use super::fault::Fault;
 use super::format::DataNode;
@@ -13,20 +14,21 @@ use crate::filesystem::{CACHE_PAGE_SIZE, FsError, Ino, PageBytes, byte_in_page, 
 const PAGE: u64 = CACHE_PAGE_SIZE as u64;
 
 impl Ubifs {
-    /// Read a block of a file into `page`. A hole reads as zeros.
+    /// Read a block of a file into `page`. A hole reads as zeros. Returns whether there is a block.
     pub(super) fn read_block(
         &mut self,
         ino: u32,
         block: u32,
         page: &mut PageBytes,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let Some(place) = self.find(Key::data(ino, block))? else {
             page.fill(0);
-            return Ok(());
+            return Ok(false);
         };
         let _scope = self.recorder.scope("ubifs_read_data");
         let bytes = self.read_node(place)?;
-        self.unpack_block(place, &bytes, page)
+        self.unpack_block(place, &bytes, page)?;
+        Ok(true)
     }
 
     /// Decompress the data node that was read from `place` into the front of `page`. Zeros follow.
@@ -48,21 +50,23 @@ impl Ubifs {
         Ok(())
     }
 
-    pub(super) fn read_file_page(
+    /// Read a page of a file. Returns whether flash holds anything of it.
+    pub(super) fn load_page(
         &mut self,
         ino: u32,
         index: u32,
         page: &mut PageBytes,
-    ) -> Result<(), FsError> {
+    ) -> Result<bool, FsError> {
         let offset = u64::from(index) * PAGE;
         let size = self.inode(ino)?.node.size;
         if offset >= size {
             page.fill(0);
-            return Ok(());
+            return Ok(false);
         }
-        self.read_block(ino, index, page).map_err(|fault| fault.in_file(ino, offset))?;
+        let is_there =
+            self.read_block(ino, index, page).map_err(|fault| fault.in_file(ino, offset))?;
         clip(page, index, size);
-        Ok(())
+        Ok(is_there)
     }
 
     pub(super) fn write_file(
@@ -74,6 +78,9 @@ impl Ubifs {
     ) -> Result<(), FsError> {
         self.inode(ino)?;
         self.look_for_capability(ino)?;
+        if self.inode(ino)?.node.mtime_ns != self.file_time_ns() {
+            self.afford_inode(cache)?;
+        }
         for (at, part) in page_parts(offset, bytes) {
             self.write_page_part(cache, ino, at, part)?;
         }
@@ -99,19 +106,19 @@ impl Ubifs {
     ) -> Result<(), FsError> {
         let index = u32::try_from(at / PAGE).map_err(|_| FsError::TooLong)?;
         let from = byte_in_page(at);
-        self.afford_page(cache, ino, index)?;
+        let end = at + bytes.len() as u64;
+        let grows = end > self.inode(ino)?.node.size;
+        let mut is_new = false;
         if !cache.contains(Ino(ino), index) {
             let mut page = page_to_fill();
-            if bytes.len() < CACHE_PAGE_SIZE {
-                self.read_file_page(ino, index, &mut page)?;
-            }
+            // A page that is written as a whole is not looked for on flash.
+            is_new = bytes.len() == CACHE_PAGE_SIZE || !self.load_page(ino, index, &mut page)?;
             cache.insert(Ino(ino), index, page);
         }
+        self.afford_page(cache, (ino, index), Change { is_new, grows })?;
         let page = cache.get_mut(Ino(ino), index).expect("just put there");
         page[from..from + bytes.len()].copy_from_slice(bytes);
         cache.set_dirty(Ino(ino), index);
-        let end = at + bytes.len() as u64;
-        let grows = end > self.inode(ino)?.node.size;
         if grows {
             self.inode(ino)?.node.size = end;
         }
@@ -135,7 +142,9 @@ impl Ubifs {
             let kept = byte_in_page(size);
             let page = *cache.get(Ino(ino), last).expect("it was dirty");
             self.write_data(ino, last, &page[..kept])?;
+            self.release_page(ino, last);
         }
+        self.release_pages_from(ino, u32::try_from(size.div_ceil(PAGE)).unwrap_or(u32::MAX));
         self.touch(ino, Dirt::Size)?;
         Ok(self.write_truncation(ino, old_size)?)
     }

@@ -14,6 +14,8 @@ pub(super) const LOG_LNUM: u32 = 3;
 const LEBS_MIN: u32 = 12;
 const LEBS_MADE_MIN: u32 = 17;
 const JOURNAL_LEBS_MIN: u32 = 8;
+/// A volume that has more LEBs than this beyond the fewest gets one more for the log.
+const LOG_SPARE: u32 = 8;
 const JOURNAL_SIZE_MAX: u64 = 32 << 20;
 /// Largest journal that `mkfs.ubifs` makes by default, bytes.
 const MKFS_JOURNAL_SIZE_MAX: u64 = 8 << 20;
@@ -174,9 +176,13 @@ pub(super) fn new_superblock(
 fn journal_of_mount(page_size: u32, leb_size: u32, leb_count: u32) -> (u64, u32, u32) {
     let most = u32::try_from(JOURNAL_SIZE_MAX / u64::from(leb_size)).expect("below 32 MiB");
     let journal = (leb_count * 5 / 100).max(JOURNAL_LEBS_MIN).min(most.max(JOURNAL_LEBS_MIN));
-    let log_lebs = (2 * page_size * journal).div_ceil(leb_size) + 2;
+    // A small volume has one LEB less for the log, and the smallest one less for orphans.
+    let spare = leb_count - LEBS_MADE_MIN;
+    let more = u32::from(spare > LOG_SPARE);
+    let log_lebs = (2 * page_size * journal).div_ceil(leb_size) + 1 + more;
     let buds = journal.saturating_sub(log_lebs).max(BUD_LEBS_MIN);
-    (u64::from(buds) * u64::from(leb_size), log_lebs, 2)
+    let orphan_lebs = 1 + u32::from(spare - more > 1);
+    (u64::from(buds) * u64::from(leb_size), log_lebs, orphan_lebs)
 }
 
 /// The same three sizes as `mkfs.ubifs` chooses them (observed with version 2.1.5). An eighth of

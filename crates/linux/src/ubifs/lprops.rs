@@ -170,9 +170,9 @@ impl Ubifs {
         Ok((lnum, offset))
     }
 
-    /// Find an empty LEB for index nodes, and unmap it. If there is no other, it is the one kept
-    /// for the collector, which gets another when LEBs of the index become free. (The kernel writes
-    /// the index into the gaps of its LEBs instead, `layout_in_gaps`. The model does not.)
+    /// Find an empty LEB for index nodes, and unmap it. If there is no other, and the gaps in the
+    /// LEBs of the index were too small, it is the one kept for the collector, which gets another
+    /// when LEBs of the index become free.
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {
@@ -193,12 +193,11 @@ impl Ubifs {
         Ok(lnum)
     }
 
-    /// Whether there is an empty LEB for index nodes.
-    pub(super) fn has_index_leb(&mut self) -> Result<bool, Fault> {
-        let leb_size = self.geometry.leb_size;
+    /// Whether there are `count` empty LEBs for index nodes.
+    pub(super) fn has_index_lebs(&mut self, count: usize) -> Result<bool, Fault> {
         loop {
-            let found = self.most_free(Category::Empty, leb_size);
-            if found.or_else(|| self.most_free(Category::Freeable, 0)).is_some() {
+            let found = self.list(Category::Empty).len() + self.list(Category::Freeable).len();
+            if found >= count {
                 return Ok(true);
             }
             match self.look_at_more() {
@@ -212,14 +211,20 @@ impl Ubifs {
     /// Whether the journal may take an empty LEB: enough of them must be left for the index.
     fn may_take_empty(&self) -> bool {
         let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
-        let freeable = self.count(Category::Freeable) + self.count(Category::FreeableIndex);
-        let taken = self
-            .lpt
-            .known()
-            .filter(|(_, lprops)| lprops.taken && lprops.free == self.geometry.leb_size);
-        let taken = u32::try_from(taken.count()).expect("below the LEB count");
-        reserved < (self.sums.empty_lebs + freeable).saturating_sub(taken)
-            && self.sums.empty_lebs > taken
+        reserved < self.lebs_for_index() && self.sums.empty_lebs > self.taken_empty_lebs()
+    }
+
+    /// Number of LEBs that the index could take now, or after the next commit.
+    pub(super) fn lebs_for_index(&self) -> u32 {
+        let collected = u32::try_from(self.collected_index.len()).expect("below the LEB count");
+        let lebs = self.sums.empty_lebs + self.count(Category::Freeable) + collected;
+        lebs.saturating_sub(self.taken_empty_lebs())
+    }
+
+    fn taken_empty_lebs(&self) -> u32 {
+        let leb_size = self.geometry.leb_size;
+        let taken = self.lpt.known().filter(|(_, it)| it.taken && it.free == leb_size);
+        u32::try_from(taken.count()).expect("below the LEB count")
     }
 
     /// Number of LEBs of a category, among those whose properties are in memory.

@@ -86,6 +86,9 @@ pub struct Ubifs {
     scan_lnum: u32,
     /// The empty LEB kept for the collector, or `NO_LEB`.
     gc_lnum: u32,
+    /// LEBs of the index whose nodes were made dirty. They are free after the next commit.
+    collected_index: Vec<u32>,
+    budget: budget::Budget,
     heads: [wbuf::WriteBuffer; 3],
     buds: BTreeMap<u32, reserve::Bud>,
     bud_bytes: u64,
@@ -190,7 +193,7 @@ impl FileSystem for Ubifs {
 
     fn read_page(&mut self, ino: Ino, index: u32, page: &mut PageBytes) -> Result<(), FsError> {
         let _scope = self.recorder.scope("ubifs_read_page");
-        self.read_file_page(ino.0, index, page)
+        self.load_page(ino.0, index, page).map(drop)
     }
 
     fn read_run(&mut self, cache: &mut PageCache, ino: Ino, index: u32) -> Result<bool, FsError> {

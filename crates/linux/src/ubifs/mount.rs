@@ -6,7 +6,8 @@ use flysch_chip::Recorder;
 use flysch_nand::is_erased;
 
 use super::Ubifs;
-use super::collect::NO_LEB;
+use super::budget::Budget;
+use super::collect::{Collected, NO_LEB, Purpose};
 use super::create::create;
 use super::fault::Fault;
 use super::format::{
@@ -101,6 +102,8 @@ impl Ubifs {
             index_head: master.index_head,
             scan_lnum: master.lpt_scan,
             gc_lnum: master.gc_lnum,
+            collected_index: Vec::new(),
+            budget: Budget::default(),
             commit_number: master.commit,
             log: Log { tail: master.log_lnum, head: master.log_lnum, offset: 0 },
             ubi,
@@ -136,6 +139,7 @@ impl Ubifs {
             self.recover_head(self.master.lpt_head)?;
         }
         self.replay(was_mounted)?;
+        self.count_replayed();
         if self.sequence >= NUMBER_MAX {
             return Err(MountError::Master);
         }
@@ -154,17 +158,14 @@ impl Ubifs {
     /// Make sure that the commit at the end of a recovery finds an empty LEB for the index, if it
     /// needs one: garbage is collected as in `ubifs_rcvry_gc_commit`.
     fn make_room_for_index(&mut self) -> Result<(), Fault> {
-        if self.fits_index_head() || self.has_index_leb()? {
+        if self.fits_index_head() || self.has_index_lebs(1)? {
             return Ok(());
         }
         // The references of the collector's LEBs go to the log, whose next page may be torn.
         self.recover_head((self.log.head, self.log.offset))?;
-        while !self.has_index_leb()? {
-            match self.collect() {
-                Ok(()) => {}
-                Err(Fault::NoSpace) => break,
-                Err(fault) => return Err(fault),
-            }
+        while !self.has_index_lebs(1)? {
+            let Collected::Leb(lnum) = self.collect(Purpose::Space)? else { break };
+            self.give_back(lnum)?;
         }
         Ok(())
     }

@@ -2,12 +2,16 @@
 //! journal.
 
 use super::Ubifs;
+use super::collect::{Collected, Purpose};
 use super::fault::Fault;
-use super::lpt::Lprops;
 use super::wbuf::Head;
 
-/// How often space is sought. Between two tries garbage is collected or the index is committed.
-const TRIES: u32 = 8;
+/// How often a commit may be needed before space is found (`make_reservation`).
+const COMMITS_MAX: u32 = 128;
+/// How often of these it may be needed because nothing was left to collect.
+const FULL_MAX: u32 = 2;
+/// How often a collection that frees nothing is begun before a commit (`reserve_space`).
+const TRIES: u32 = 3;
 
 /// A bud: a LEB that belongs to the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,40 +23,49 @@ pub(super) struct Bud {
 impl Ubifs {
     /// Make room for `len` bytes at a head.
     pub(super) fn reserve(&mut self, head: Head, len: u32) -> Result<(), Fault> {
-        for _ in 0..TRIES {
-            let wbuf = self.head(head);
-            if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
-                return Ok(());
-            }
-            match self.find_free_space(len, head == Head::Base) {
-                Ok((lnum, offset)) => {
-                    if self.move_head(head, lnum, offset)? {
-                        return Ok(());
-                    }
-                    self.commit()?;
-                }
-                Err(Fault::NoSpace) => self.make_space()?,
+        let mut full = 0;
+        for _ in 0..COMMITS_MAX {
+            match self.reserve_before_commit(head, len) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(Fault::NoSpace) if full < FULL_MAX => full += 1,
                 Err(fault) => return Err(fault),
             }
+            self.commit()?;
         }
         Err(Fault::NoSpace)
     }
 
-    /// Collect garbage. If that frees no LEB, commit, which may free some.
-    fn make_space(&mut self) -> Result<(), Fault> {
-        match self.collect() {
-            Ok(()) => Ok(()),
-            Err(Fault::NoSpace) if self.has_uncommitted() => self.commit(),
-            Err(fault) => Err(fault),
+    /// Make room for `len` bytes at a head, by collecting garbage if need be. Returns false if the
+    /// index must be committed first.
+    fn reserve_before_commit(&mut self, head: Head, len: u32) -> Result<bool, Fault> {
+        let wbuf = self.head(head);
+        if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
+            return Ok(true);
         }
+        for _ in 0..TRIES {
+            let (lnum, offset) = match self.find_free_space(len, head == Head::Base) {
+                Ok(found) => found,
+                Err(Fault::NoSpace) => match self.collect(Purpose::Leb)? {
+                    Collected::Leb(lnum) => (lnum, 0),
+                    Collected::CommitFirst => return Ok(false),
+                    Collected::Nothing => continue,
+                },
+                Err(fault) => return Err(fault),
+            };
+            let goes_on = self.move_head(head, lnum, offset)?;
+            if !goes_on {
+                self.give_back(lnum)?;
+            }
+            return Ok(goes_on);
+        }
+        Err(Fault::NoSpace)
     }
 
     /// Let a head go on in another LEB. Returns false if the journal has no room for that LEB.
     pub(super) fn move_head(&mut self, head: Head, lnum: u32, offset: u32) -> Result<bool, Fault> {
         let bytes = self.geometry.leb_size - offset;
         if !self.fits_journal(bytes) {
-            let lprops = self.lprops(lnum)?;
-            self.set_lprops(lnum, Lprops { taken: false, ..lprops })?;
             return Ok(false);
         }
         self.sync_head(head)?;

@@ -52,6 +52,7 @@ impl Ubifs {
         index: u32,
     ) -> Result<(), Fault> {
         cache.set_clean(Ino(ino), index);
+        self.release_page(ino, index);
         self.count_written();
         self.run_threads()
     }

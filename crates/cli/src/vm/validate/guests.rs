@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use flysch_chip::Prng;
 use flysch_kernel::validate::cell::{Counts, Group, Key, Sample, of_json, samples};
 use flysch_kernel::validate::draw::Line;
 use flysch_kernel::validate::plan::{MicroPlan, PLATFORM};
@@ -23,11 +24,15 @@ const CELL: &str = "#cell ";
 const END: &str = "#end\n";
 /// Most cells of one guest: the kernel takes no script that is longer than 128 KiB.
 const CELLS_MAX: usize = 100;
+/// A guest that repeats a cell idles for less than this time first, milliseconds.
+const IDLE_MS_MAX: u64 = 20_000;
 
 /// Cells to measure, and what each asks of `flysch bench` in a guest.
 pub(super) struct Cells {
     /// The cells of each size of a partition, in blocks.
     by_blocks: BTreeMap<u32, Vec<(Key, Vec<String>)>>,
+    /// The seed of the times for which guests idle, if each cell gets a guest of its own.
+    apart: Option<u64>,
 }
 
 impl Cells {
@@ -43,7 +48,15 @@ impl Cells {
             };
             by_blocks.entry(blocks).or_default().push((key.clone(), words));
         }
-        Self { by_blocks }
+        Self { by_blocks, apart: None }
+    }
+
+    /// Give each cell a guest of its own, which idles first for a time that is drawn. A guest that
+    /// runs the same cell from its start repeats itself exactly, because QEMU counts instructions.
+    /// What is free is the moment at which the cell begins.
+    pub(super) const fn apart(mut self, seed: Option<u64>) -> Self {
+        self.apart = seed;
+        self
     }
 
     /// The same cells with one more option.
@@ -63,22 +76,31 @@ impl Cells {
     ) -> Result<(), Failure> {
         for (&partition_blocks, cells) in &self.by_blocks {
             let guest = Guest { partition_blocks, ..guest.clone() };
-            for cells in cells.chunks(CELLS_MAX) {
-                in_guest(store, &guest, cells, each)?;
+            let count = if self.apart.is_some() { 1 } else { CELLS_MAX };
+            for cells in cells.chunks(count) {
+                let idle_ms = self.apart.map_or(0, |seed| idle_ms(&cells[0].0, seed));
+                in_guest(store, &guest, (cells, idle_ms), each)?;
             }
         }
         Ok(())
     }
 }
 
-/// Run cells in one guest.
+/// How long the guest of a cell idles.
+fn idle_ms(key: &Key, seed: u64) -> u64 {
+    let mix = |state: u64, byte: u8| Prng::new(state ^ u64::from(byte)).next();
+    Prng::new(title(key).bytes().fold(seed, mix)).below(IDLE_MS_MAX)
+}
+
+/// Run cells in one guest, after it has idled.
 fn in_guest(
     store: &Store,
     guest: &Guest,
-    cells: &[(Key, Vec<String>)],
+    (cells, idle_ms): (&[(Key, Vec<String>)], u64),
     each: &mut dyn FnMut(Key, &Sample) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let words = ["sh".to_owned(), "-c".to_owned(), script(cells)];
+    let script = format!("sleep {}.{:03}\n{}", idle_ms / 1000, idle_ms % 1000, script(cells));
+    let words = ["sh".to_owned(), "-c".to_owned(), script];
     let (mut told, mut wrong) = (0, None);
     let mut pass_on = |text: &str| {
         let outcome = answers(text).skip(told).try_for_each(|(number, result)| {
@@ -183,6 +205,15 @@ mod tests {
             read(wrong).expect_err("it is no result, or it is that of a grid");
         }
         assert!(script(&cells).contains("'--fill 9'"));
+    }
+
+    #[test]
+    fn a_repeated_cell_begins_at_another_time() {
+        let idle = |options: &str, seed| idle_ms(&cell(options).0, seed);
+        assert_eq!(idle("--fill 7", 1), idle("--fill 7", 1));
+        let times = [idle("--fill 7", 1), idle("--fill 9", 1), idle("--fill 7", 2)];
+        assert!(times.iter().all(|&time| time < IDLE_MS_MAX), "{times:?}");
+        assert!(times[0] != times[1] && times[0] != times[2], "{times:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `flysch vm validate`: compares the simulator with the kernel.
 
+mod against;
 mod guests;
 mod kept;
 mod workloads;
@@ -116,6 +117,16 @@ enum Group {
     Workloads,
 }
 
+impl From<cell::Group> for Group {
+    fn from(group: cell::Group) -> Self {
+        match group {
+            cell::Group::Micro => Self::Micro,
+            cell::Group::Reads => Self::Reads,
+            cell::Group::Workloads => Self::Workloads,
+        }
+    }
+}
+
 /// Where the cells are kept.
 #[derive(Debug, clap::Args)]
 struct CellsFile {
@@ -145,8 +156,16 @@ pub(super) struct Validate {
     /// CSV of an earlier run with the kernel's counts, to be used instead of a guest
     #[arg(long, value_name = "FILE")]
     kernel_counts: Option<PathBuf>,
+    /// Measure the cells of what users run in this CSV once more on the kernel, each in a guest of
+    /// its own that idles first for a time that --seed draws
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "group", "draw", "kernel_counts"])]
+    again: Option<PathBuf>,
+    /// Compare the counts of --kernel-counts with those of a second run of the kernel in this CSV,
+    /// and not with the simulator's; the seeds may differ
+    #[arg(long, value_name = "FILE", requires = "kernel_counts", conflicts_with_all = ["quick", "csv", "page"])]
+    against: Option<PathBuf>,
     /// Compare with a table of docs/reference instead, row by row
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "kernel_counts", "show", "csv", "page"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "kernel_counts", "show", "csv", "page", "again"])]
     reference: Option<PathBuf>,
     /// What to print
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
@@ -172,6 +191,9 @@ impl Validate {
         if let Some(path) = &self.reference {
             return reference::run(path, self.format);
         }
+        if let (Some(first), Some(second)) = (&self.kernel_counts, &self.against) {
+            return self.run_against(first, second);
+        }
         let replaces = self.force || self.cells.resume;
         self.cells.csv.iter().try_for_each(|path| output::check_writable(path, replaces))?;
         self.page.iter().try_for_each(|path| output::check_report(path, self.force))?;
@@ -182,12 +204,21 @@ impl Validate {
         let overhead = self.measure(&mut kept)?;
         kept.write()?;
         let compared = Compared::of(kept.cells());
-        let broken = compared.beyond();
-        self.write(&compared, &broken)?;
-        for line in verdict(&compared).into_iter().chain(overhead.map(text_of_overhead)) {
-            tell(&line);
-        }
-        if broken.is_empty() { Ok(()) } else { Err(Failure::Beyond(broken.join("; "))) }
+        self.write(&compared, &compared.beyond())?;
+        judge(&compared, overhead)
+    }
+
+    /// Compare two tables of the kernel's counts, by the bands that the simulator is judged by.
+    fn run_against(&self, first: &Path, second: &Path) -> Result<(), Failure> {
+        let cells = against::pairs(first, second, |group| self.has(group.into()))?;
+        let compared = Compared::of(cells);
+        let every = compared.cells();
+        let pairs: Vec<against::Pair<'_>> = every.iter().map(Into::into).collect();
+        output::print(&match self.show {
+            Show::Cells => output::rows(&against::COLUMNS, &pairs, self.format),
+            Show::Summary => output::rows(&SUMMARY, &compared.spreads(), self.format),
+        })?;
+        judge(&compared, None)
     }
 
     /// Whether the cells of a group are compared.
@@ -229,10 +260,9 @@ impl Validate {
     /// The cells of an earlier run that belong to the groups that are compared, in its order.
     fn recorded(&self, path: &Path) -> Result<Kept, Failure> {
         let has_lines = self.has(Group::Workloads) && !self.quick;
-        let is_of = |group| match group {
-            cell::Group::Micro => self.has(Group::Micro),
-            cell::Group::Reads => self.has(Group::Reads),
+        let is_of = |group: cell::Group| match group {
             cell::Group::Workloads => has_lines,
+            cell::Group::Micro | cell::Group::Reads => self.has(group.into()),
         };
         let mut rows = kept::read(path)?;
         rows.retain(|(key, _)| is_of(key.group()));
@@ -251,7 +281,10 @@ impl Validate {
 
     /// The cells that are asked for, with what an interrupted run has measured of them.
     fn begun(&self) -> Result<Kept, Failure> {
-        let (lines, grids) = (self.lines(), self.grids()?);
+        let (lines, grids) = match &self.again {
+            Some(path) => (lines_of(path)?, Vec::new()),
+            None => (self.lines(), self.grids()?),
+        };
         let of_grids = grids.iter().map(|scenario| Key::from(&scenario.inputs()));
         let mut order: Vec<Key> = Vec::new();
         for key in of_grids.chain(lines.iter().map(Key::from)) {
@@ -282,7 +315,8 @@ impl Validate {
             return Ok(None);
         }
         let (store, guest, plan) = (self.guest.store(), self.guest.guest()?, self.plan());
-        let cells = |keys: &[Key]| Cells::new(keys, &plan, guest.partition_blocks);
+        let apart = self.again.as_ref().map(|_| self.seed);
+        let cells = |keys: &[Key]| Cells::new(keys, &plan, guest.partition_blocks).apart(apart);
         let outcome =
             cells(&missing).measure(&store, &guest, &mut |key, sample| kept.take(key, sample));
         if outcome.is_err() {
@@ -316,6 +350,16 @@ impl Validate {
     }
 }
 
+/// The cells of what users run in the file of an earlier comparison.
+fn lines_of(path: &Path) -> Result<Vec<Line>, Failure> {
+    let mut keys: Vec<Key> = kept::read(path)?.into_iter().map(|(key, _)| key).collect();
+    keys.retain(|key| key.group() == cell::Group::Workloads);
+    if keys.is_empty() {
+        return Err(Failure::of_file(path, "has no cell of what users run"));
+    }
+    Ok(keys.iter().map(Line::from).collect())
+}
+
 /// The platform that corresponds to the guest.
 fn platform() -> Result<Arc<Platform>, Failure> {
     Platform::named(PLATFORM).map(Arc::new).map_err(|error| Failure::of(&error))
@@ -325,6 +369,15 @@ fn platform() -> Result<Arc<Platform>, Failure> {
 fn simulated(grids: &[Scenario], lines: &[Line]) -> Result<BTreeMap<Key, Sample>, Failure> {
     let runs = carry_out(grids)?;
     Ok(samples(runs.iter().map(of_run).chain(workloads::simulated(lines)?)))
+}
+
+/// Say how large the errors are. Fails if they exceed a band.
+fn judge(compared: &Compared, overhead: Option<Overhead>) -> Result<(), Failure> {
+    for line in verdict(compared).into_iter().chain(overhead.map(text_of_overhead)) {
+        tell(&line);
+    }
+    let broken = compared.beyond();
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Beyond(broken.join("; "))) }
 }
 
 /// The overhead of the tracer as a line of text.

@@ -100,6 +100,7 @@ impl Ubifs {
             let place = place.expect("a clean znode is on flash");
             self.tnc.znode_mut(id).dirty = true;
             self.tnc.dirty_count += 1;
+            self.tnc.old.insert((place.lnum, place.offset));
             self.tnc.size = self.tnc.size.saturating_sub(u64::from(aligned(place.len)));
             self.add_dirt(place.lnum, aligned(place.len))?;
             at = self.tnc.znode(id).parent;

@@ -16,9 +16,11 @@ struct Run {
 impl Ubifs {
     pub(in super::super) fn commit_index(&mut self) -> Result<(), Fault> {
         let _scope = self.recorder.scope("ubifs_commit_index");
+        self.begin_index();
         let Some(root) = self.tnc.root.filter(|_| self.tnc.is_dirty()) else { return Ok(()) };
         let mut order = Vec::new();
         self.list_dirty(root, &mut order);
+        self.write_in_gaps(&mut order)?;
         let (lnum, from) = self.index_head;
         let lprops = self.lprops(lnum)?;
         // The master node or the LPT is wrong: a journal head has the LEB, or wrote to it.
@@ -62,21 +64,27 @@ impl Ubifs {
             *run = Run { lnum, from: 0, bytes: Vec::new() };
         }
         let place = Place { lnum: run.lnum, offset: used(run), len };
+        let node = self.emit_znode(id);
+        run.bytes.extend(node);
+        run.bytes.resize(run.bytes.len().next_multiple_of(8), 0);
+        self.settle_znode(id, place);
+        Ok(())
+    }
+
+    /// The node of a znode.
+    pub(super) fn emit_znode(&mut self, id: ZnodeId) -> Vec<u8> {
         let sequence = self.next_sequence();
         let znode = self.tnc.znode(id);
         let branches = znode.branches.iter().map(|branch| {
             (branch.key, branch.place.expect("children are written before their parents"))
         });
         let node = IndexNode { level: znode.level, branches: branches.collect() };
-        debug_assert_eq!(index_size(node.branches.len()), len);
-        run.bytes.extend(node.emit(sequence));
-        run.bytes.resize(run.bytes.len().next_multiple_of(8), 0);
-        self.settle_znode(id, place);
-        Ok(())
+        debug_assert_eq!(index_size(node.branches.len()), self.znode_size(id));
+        node.emit(sequence)
     }
 
     /// Note where a dirty znode was written. It is clean then.
-    fn settle_znode(&mut self, id: ZnodeId, place: Place) {
+    pub(super) fn settle_znode(&mut self, id: ZnodeId, place: Place) {
         match self.tnc.slot_of(id) {
             Some((parent, slot)) => {
                 self.tnc.znode_mut(parent).branches[slot].place = Some(place);
@@ -116,9 +124,21 @@ impl Ubifs {
     /// Make the index node at `place` dirty, if the tree has that node there.
     pub(in super::super) fn dirty_index_node(
         &mut self,
-        (first, level): (Key, u16),
+        node: (Key, u16),
         place: Place,
     ) -> Result<(), Fault> {
+        match self.znode_at(node, place)? {
+            Some(id) => self.make_dirty(id),
+            None => Ok(()),
+        }
+    }
+
+    /// The znode of a first key and a level, if its node is at `place`.
+    pub(super) fn znode_at(
+        &mut self,
+        (first, level): (Key, u16),
+        place: Place,
+    ) -> Result<Option<ZnodeId>, Fault> {
         let mut id = self.root_znode()?;
         while self.tnc.znode(id).level > level {
             let branches = &self.tnc.znode(id).branches;
@@ -130,6 +150,6 @@ impl Ubifs {
             None => self.tnc.root_place,
         };
         let is_here = at.is_some_and(|at| (at.lnum, at.offset) == (place.lnum, place.offset));
-        if is_here { self.make_dirty(id) } else { Ok(()) }
+        Ok(is_here.then_some(id))
     }
 }

@@ -13,6 +13,7 @@
 mod change;
 mod commit;
 mod cursor;
+mod gaps;
 mod lookup;
 mod remove;
 mod znode;

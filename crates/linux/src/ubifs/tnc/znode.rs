@@ -1,5 +1,7 @@
 //! Znodes and the table that holds them.
 
+use std::collections::BTreeSet;
+
 use crate::ubifs::key::Key;
 
 /// Where a node is on flash.
@@ -48,6 +50,9 @@ pub(in super::super) struct Tnc {
     pub(in super::super) size_committed: u64,
     pub(in super::super) size: u64,
     pub(in super::super) dirty_count: u64,
+    /// LEBs and offsets of nodes that were replaced since the last commit, whose index refers to
+    /// them.
+    pub(in super::super) old: BTreeSet<(u32, u32)>,
 }
 
 impl Tnc {
@@ -62,6 +67,7 @@ impl Tnc {
             size_committed: size,
             size,
             dirty_count: 0,
+            old: BTreeSet::new(),
         }
     }
 

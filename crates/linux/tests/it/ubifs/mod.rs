@@ -9,6 +9,7 @@ mod cuts;
 mod device;
 mod fastmap;
 mod flusher;
+mod full;
 mod images;
 mod journal_cuts;
 mod moves;
