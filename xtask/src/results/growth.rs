@@ -45,7 +45,7 @@ operation of the chip or of a request, whichever is less; above 1.3 something gr
 work. `cargo xtask growth` counts all cells in half an hour, and `cargo xtask results --check` two
 of them, which the last commit draws. `mount` and `tpcc` have a quarter of the requests, and TPC-C a
 twentieth of its scale. `overwrite`, a request of which writes half of a partition, has a twentieth
-of the requests, on 128 blocks.
+of the requests, on 128 blocks. An empty cell was not counted, or its short runs tell nothing.
 
 ";
 
@@ -66,7 +66,9 @@ pub(crate) fn run() -> Outcome {
         println!("{} on {}: {growth:.2}", cell.workload, cell.stack);
         Ok((cell.name(), growth))
     };
-    let grown: Cells = cells.par_iter().map(measure).collect::<Result<_, String>>()?;
+    let mut grown: Cells = cells.par_iter().map(measure).collect::<Result<_, String>>()?;
+    // A short run of TPC-C may cost less than a shorter one, by the work that is shared.
+    grown.retain(|_, growth| *growth > 0.0);
     let document = read(SPEED)?;
     let (before, _) = parted(&document);
     let section = [HEADING, OPENING, &table(&grown, 2)].concat();
@@ -82,7 +84,9 @@ pub(super) fn check(flysch: &Flysch, section: &str) -> Outcome {
         return Ok(());
     }
     let known = figures(section);
-    let seed = shell::output(std::process::Command::new("git").args(["rev-parse", "HEAD"]))?;
+    let mut head = std::process::Command::new("git");
+    // Where there is no repository, each check counts the same cells.
+    let seed = shell::output(head.args(["rev-parse", "HEAD"])).unwrap_or_default();
     let mut drawn: Vec<Cell> = cells().into_iter().filter(Cell::is_short).collect();
     drawn.sort_by_key(|cell| mixed(&[&seed, cell.workload, &cell.stack].concat()));
     drawn.truncate(CHECKED);
