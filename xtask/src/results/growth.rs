@@ -2,9 +2,9 @@
 //!
 //! Each cell is measured at a tenth of the default number of requests and at ten times as many. It
 //! has the cost of the work between two runs at either end. The count of operations follows from
-//! what is simulated: a page cache that becomes warm makes fewer of them for a request, and a device
-//! that fills makes more. So the cost of an operation and that of a request are compared, and the
-//! cell has what grew less. What grows faster than the work grows by both.
+//! what is simulated: a page cache that becomes warm makes fewer of them for a request, and a
+//! device that fills makes more. So the cost of an operation and that of a request are compared,
+//! and the cell has what grew less. What grows faster than the work grows by both.
 
 use super::speed::{Cells, column, figures, stacks, table};
 use super::{Flysch, SPEED, read};

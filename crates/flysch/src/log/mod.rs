@@ -319,17 +319,6 @@ impl Log<'_> {
         !self.next.is_erased || !self.has_place() && !has_page && self.root_next.is_none()
     }
 
-    /// Have the next record begin the next log block, and keep no changes of the block table until
-    /// then: an open transaction takes more blocks than a record can tell. What was programmed
-    /// ahead of that record is older than these changes, so its block is erased again.
-    pub(crate) fn outgrow<N: Nand>(&mut self, media: &mut Media<'_, N>) {
-        self.end_block(media.geometry().pages_per_block);
-        if self.next.written > 0 {
-            (self.next.is_erased, self.next.written) = (false, 0);
-        }
-        media.changes.give_up();
-    }
-
     /// Have the next record begin the next log block.
     pub(crate) const fn end_block(&mut self, pages_per_block: u32) {
         self.page = pages_per_block;

@@ -105,6 +105,17 @@ impl Log<'_> {
         Ok(())
     }
 
+    /// Have the next record begin the next log block, and keep no changes of the block table until
+    /// then: an open transaction takes more blocks than a record can tell. What was programmed
+    /// ahead of that record is older than these changes, so its block is erased again.
+    pub(crate) fn outgrow<N: Nand>(&mut self, media: &mut Media<'_, N>) {
+        self.end_block(media.geometry().pages_per_block);
+        if self.next.written > 0 {
+            (self.next.is_erased, self.next.written) = (false, 0);
+        }
+        media.changes.give_up();
+    }
+
     /// Leave out the next log block, as it cannot be used: the one after it takes its place, or
     /// another list is chosen.
     pub(super) fn pass_next(&mut self) {

@@ -13,8 +13,8 @@ use super::Store;
 use super::run::{Head, IN_JOB, MERGED, OPEN};
 
 impl Store<'_> {
-    /// Whether a small job of the transaction's runs is to be begun, where no other job is due: only
-    /// where the table of runs is nearly full, for most transactions end before that.
+    /// Whether a small job of the transaction's runs is to be begun, where no other job is due.
+    /// That is only where the table of runs is nearly full: most transactions end before that.
     pub(crate) fn is_open_due(&self) -> bool {
         self.is_crowded() && self.runs.slots().end - self.small_from(OPEN, self.open_left()) > 1
     }

@@ -81,9 +81,9 @@ impl Store<'_> {
     }
 
     /// The place of the first run that a small merge takes. It takes the newest runs that have the
-    /// marks `with` and none of the marks `without`, as many as fit one run and follow each other in
-    /// age. Others lie between them where a run had lost pages, or where a transaction merged its
-    /// own: what is merged around such a run would be older and newer than it.
+    /// marks `with` and none of the marks `without`, as many as fit one run and follow each other
+    /// in age. Others lie between them where a run had lost pages, or where a transaction merged
+    /// its own: what is merged around such a run would be older and newer than it.
     #[inline(never)]
     pub(crate) fn small_from(&self, with: u8, without: u8) -> usize {
         let (mut from, mut entries) = (self.runs.slots().end, 0);
