@@ -6,7 +6,7 @@
 //! device that fills makes more. So the cost of an operation and that of a request are compared,
 //! and the cell has what grew less. What grows faster than the work grows by both.
 
-use super::speed::{Cells, column, figures, stacks, table};
+use super::speed::{Between, Cells, column, figures, stacks, table};
 use super::{Flysch, SPEED, read};
 use crate::{Outcome, shell};
 use rayon::prelude::*;
@@ -140,16 +140,9 @@ impl Flysch {
     /// Instructions for each operation of the chip, and for each request.
     fn costs(&self, cell: &Cell, sizes: [u32; 2]) -> Result<(f64, f64), String> {
         let sizes = sizes.map(|requests| requests / cell.divisor);
-        let [few, many] = sizes.map(|requests| {
-            self.counted_run(cell.workload, &cell.stack, requests, cell.more)
-                .map_err(|cause| format!("{} on {}: {cause}", cell.workload, cell.stack))
-        });
-        let ((fewer, before), (more, after)) = (few?, many?);
-        let instructions = more - fewer;
-        Ok((
-            instructions / (after - before).max(1.0),
-            instructions / f64::from(sizes[1] - sizes[0]),
-        ))
+        let Between { instructions, operations } =
+            self.between(cell.workload, &cell.stack, sizes, cell.more)?;
+        Ok((instructions / operations, instructions / f64::from(sizes[1] - sizes[0])))
     }
 }
 

@@ -29,7 +29,7 @@ const WORKLOADS: [(&str, [u32; 2], &str); 12] = [
     ("postmark", [40, 80], "--files 50"),
     ("overwrite", [1, 2], "--partition-blocks 128"),
 ];
-pub(super) const MEDIA: [&str; 4] = ["jffs2", "yaffs2", "ubifs", "ftl"];
+const MEDIA: [&str; 4] = ["jffs2", "yaffs2", "ubifs", "ftl"];
 /// Workloads of files, which need no database engine.
 const OF_FILES: [&str; 3] = ["read", "postmark", "overwrite"];
 
@@ -94,9 +94,10 @@ pub(super) fn render(flysch: &Flysch, mode: Mode, committed: &str) -> Outcome<St
         })
         .collect();
     let measure = |(workload, counts, more, stack): &(&str, [u32; 2], &str, String)| {
-        let each = flysch.instructions_each(workload, *counts, more, stack);
-        each.map(|each| ((workload.to_string(), column(stack)), each))
-            .map_err(|cause| format!("{workload} on {stack}: {cause}"))
+        let Between { instructions, operations } =
+            flysch.between(workload, stack, *counts, more)?;
+        let each = instructions / operations / 1e3;
+        Ok(((workload.to_string(), column(stack)), each))
     };
     let fresh: Cells = cells.par_iter().map(measure).collect::<Result<_, String>>()?;
     let is_near = |cell: &(String, String), each: &f64| {
@@ -109,31 +110,30 @@ pub(super) fn render(flysch: &Flysch, mode: Mode, committed: &str) -> Outcome<St
     Ok(table(&fresh))
 }
 
+/// What a run takes more than a shorter one.
+pub(super) struct Between {
+    pub(super) instructions: f64,
+    /// Operations of the chip, at least one.
+    pub(super) operations: f64,
+}
+
 impl Flysch {
-    /// Thousands of instructions for each operation of the chip.
-    fn instructions_each(
+    /// What the second of two numbers of requests takes more than the first.
+    pub(super) fn between(
         &self,
         workload: &str,
+        stack: &str,
         counts: [u32; 2],
         more: &str,
-        stack: &str,
-    ) -> Result<f64, String> {
-        let [few, many] = counts.map(|requests| self.counted_run(workload, stack, requests, more));
-        let ((one, fewer), (other, more)) = (few?, many?);
-        Ok((other - one) / (more - fewer).max(1.0) / 1e3)
-    }
-
-    /// Instructions and operations of a run of so many requests.
-    pub(super) fn counted_run(
-        &self,
-        workload: &str,
-        stack: &str,
-        requests: u32,
-        more: &str,
-    ) -> Result<(f64, f64), String> {
-        self.counted(&format!(
-            "bench {workload} --on {stack} --requests {requests} {more} --format json --jobs 1"
-        ))
+    ) -> Result<Between, String> {
+        let of = |requests: u32| {
+            self.counted(&format!(
+                "bench {workload} --on {stack} --requests {requests} {more} --format json --jobs 1"
+            ))
+            .map_err(|cause| format!("{workload} on {stack}: {cause}"))
+        };
+        let ((one, fewer), (other, more)) = (of(counts[0])?, of(counts[1])?);
+        Ok(Between { instructions: other - one, operations: (more - fewer).max(1.0) })
     }
 
     /// Instructions and operations of a run.

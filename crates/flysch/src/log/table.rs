@@ -113,7 +113,7 @@ impl Log<'_> {
         if self.next.written > 0 {
             (self.next.is_erased, self.next.written) = (false, 0);
         }
-        media.changes.give_up();
+        media.changes.leave_to_table();
     }
 
     /// Leave out the next log block, as it cannot be used: the one after it takes its place, or

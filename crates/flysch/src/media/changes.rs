@@ -33,29 +33,29 @@ pub(crate) struct Changes {
     mark: u8,
     /// Number of blocks that became changes because of their dead share alone.
     dead_only: u8,
-    /// Whether changes are not kept, because the next record has the whole table.
-    is_given_up: bool,
+    /// Whether changes are kept; else the next record has the whole table.
+    are_kept: bool,
 }
 
 impl Changes {
     pub(crate) const fn new() -> Self {
-        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0, dead_only: 0, is_given_up: false }
+        Self { list: [(0, 0); CHANGES_MAX], len: 0, mark: 0, dead_only: 0, are_kept: true }
     }
 
     /// Forget all changes, because a checkpoint has the whole table.
     pub(crate) fn clear(&mut self) {
-        (self.len, self.mark, self.dead_only, self.is_given_up) = (0, 0, 0, false);
+        (self.len, self.mark, self.dead_only, self.are_kept) = (0, 0, 0, true);
     }
 
     /// Keep no changes until the next table is begun: the next record has to have the whole table.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn leave_to_table(&mut self) {
         self.clear();
-        self.is_given_up = true;
+        self.are_kept = false;
     }
 
     /// Note that the next log block's table is begun: its first record holds later changes only.
     pub(crate) fn mark(&mut self) {
-        (self.mark, self.is_given_up) = (self.len, false);
+        (self.mark, self.are_kept) = (self.len, true);
         assert!(usize::from(self.mark) <= CHANGES_MAX, "no more is marked than is kept");
     }
 
@@ -69,7 +69,7 @@ impl Changes {
 
     /// Whether a record of the present log block could tell all changes.
     pub(crate) const fn are_kept(&self) -> bool {
-        !self.is_given_up
+        self.are_kept
     }
 
     /// Number of changes that can still be kept.
@@ -79,7 +79,7 @@ impl Changes {
 
     /// Keep a change. A block has one at most, its last.
     pub(crate) fn add(&mut self, block: u32, used: Use) {
-        if self.is_given_up {
+        if !self.are_kept {
             return;
         }
         let change = (block as u16, used.code());

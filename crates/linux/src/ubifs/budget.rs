@@ -5,6 +5,7 @@
 //! answers that its `ubifs_budget_space` gave while a nearly full device was aged and written to.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::Ubifs;
 use super::collect::{Collected, Purpose};
@@ -30,9 +31,27 @@ const DENT_SIZE_MAX: u32 = DENT_SIZE + 256;
 pub(super) struct Budget {
     /// The dirty pages, by inode and index, and whether each will be the first node of its block.
     pages: BTreeMap<(u32, u32), bool>,
+    /// Number of those that will be. It is asked for each page, so it is not counted each time.
+    new_pages: u64,
     /// Nodes whose entries are new in the index since the last commit. Each of them may have added
     /// a node to the index.
     uncommitted: u64,
+}
+
+impl Budget {
+    fn promise(&mut self, page: (u32, u32), is_new: bool) {
+        if let Entry::Vacant(place) = self.pages.entry(page) {
+            place.insert(is_new);
+            self.new_pages += u64::from(is_new);
+        }
+    }
+
+    fn release(&mut self, page: (u32, u32)) {
+        if self.pages.remove(&page) == Some(true) {
+            self.new_pages -= 1;
+            self.uncommitted += 1;
+        }
+    }
 }
 
 /// How a write changes a page.
@@ -87,8 +106,7 @@ impl Ubifs {
 
     /// What dirty pages and inodes will take when they are written.
     fn promised(&self) -> Request {
-        let pages = self.budget.pages.len() as u64;
-        let new = self.budget.pages.values().filter(|&&is_new| is_new).count() as u64;
+        let (pages, new) = (self.budget.pages.len() as u64, self.budget.new_pages);
         let inodes = self.inodes.values().filter(|inode| inode.dirt != Dirt::None).count() as u64;
         let pages = Request::page(true).times(new).and(Request::page(false).times(pages - new));
         pages.and(Request::INODE.times(inodes))
@@ -142,7 +160,7 @@ impl Ubifs {
             let inode = if grows { Request::INODE } else { Request::NONE };
             self.afford(Some(cache), Request::page(true).and(inode))?;
         }
-        self.budget.pages.entry(page).or_insert(is_new);
+        self.budget.promise(page, is_new);
         Ok(())
     }
 
@@ -199,8 +217,7 @@ impl Ubifs {
 
     /// Note that a page was written, or is gone.
     pub(super) fn release_page(&mut self, ino: u32, index: u32) {
-        let is_new = self.budget.pages.remove(&(ino, index));
-        self.budget.uncommitted += u64::from(is_new == Some(true));
+        self.budget.release((ino, index));
     }
 
     /// Note that the pages of a file from `first` on are gone.

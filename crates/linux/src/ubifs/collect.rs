@@ -88,11 +88,11 @@ impl Ubifs {
             let Some((lnum, lprops)) = self.victim(gain_min) else {
                 return Ok(Collected::Nothing);
             };
-            let before = self.room_of_collector();
+            let before = self.room_of(Head::Gc);
             match self.collect_leb(lnum, lprops)? {
                 Outcome::Freed => return Ok(Collected::Leb(lnum)),
                 Outcome::JournalFull => return Ok(Collected::CommitFirst),
-                Outcome::Kept if self.room_of_collector() > before => gain_min /= 2,
+                Outcome::Kept if self.room_of(Head::Gc) > before => gain_min /= 2,
                 Outcome::Kept if number >= LEBS_SOFT => gain_min *= 2,
                 Outcome::Kept | Outcome::FreedIndex => {}
             }
@@ -101,17 +101,10 @@ impl Ubifs {
         Ok(Collected::Nothing)
     }
 
-    /// Bytes that are left in the LEB that collected nodes go to.
-    fn room_of_collector(&self) -> u32 {
-        let wbuf = self.head(Head::Gc);
-        wbuf.lnum.map_or(0, |_| self.geometry.leb_size - wbuf.end())
-    }
-
     /// A LEB that holds nothing valid, if the index leaves one.
     fn free_leb(&self) -> Option<u32> {
-        let lnum = self.list(Category::Empty).into_iter().chain(self.list(Category::Freeable));
-        let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
-        lnum.into_iter().next().filter(|_| reserved < self.lebs_for_index())
+        let mut lebs = self.list(Category::Empty).into_iter().chain(self.list(Category::Freeable));
+        lebs.next().filter(|_| self.index_leaves_leb())
     }
 
     /// The LEB whose collection gains the most, if any gains `gain_min` bytes: the dirtiest one, or
@@ -120,17 +113,16 @@ impl Ubifs {
     fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
         let half = self.geometry.leb_size / 2;
         let has_spare = self.sums.index_lebs > self.index_lebs_needed();
-        let gain = |lprops: &Lprops| lprops.free + lprops.dirty;
         let of = |wanted: Category| {
             let all = self.lpt.known().filter(move |(_, it)| self.category(it) == wanted);
-            all.filter(move |(_, it)| gain(it) >= gain_min)
+            all.filter(move |(_, it)| it.gain() >= gain_min)
         };
         let dirty = of(Category::Dirty).max_by_key(|(_, it)| it.dirty);
         let index = of(Category::DirtyIndex)
-            .filter(|(lnum, it)| has_spare && *lnum != self.index_head.0 && gain(it) >= half)
-            .max_by_key(|(_, it)| gain(it));
+            .filter(|(lnum, it)| has_spare && *lnum != self.index_head.0 && it.gain() >= half)
+            .max_by_key(|(_, it)| it.gain());
         let best = match (index, dirty) {
-            (Some(index), Some(dirty)) if gain(&index.1) < gain(&dirty.1) => Some(dirty),
+            (Some(index), Some(dirty)) if index.1.gain() < dirty.1.gain() => Some(dirty),
             (index, dirty) => index.or(dirty),
         };
         best.or_else(|| of(Category::Free).find(|(_, it)| it.dirty >= self.geometry.dead))
@@ -217,15 +209,15 @@ impl Ubifs {
 
     /// Move the last nodes of a list, as long as they fit into the LEB of the collector.
     fn move_fitting(&mut self, scan: &Scan, nodes: &mut Vec<Leaf>) -> Result<(), Fault> {
-        let room = self.room_of_collector();
+        let room = self.room_of(Head::Gc);
         while let Some((key, place)) =
-            nodes.pop_if(|(_, place)| aligned(place.len) <= self.room_of_collector())
+            nodes.pop_if(|(_, place)| aligned(place.len) <= self.room_of(Head::Gc))
         {
             let bytes = scan.bytes_at(place);
             let spot = self.append(Head::Gc, bytes, &[])?;
             self.move_leaf(key, place, Self::place_at(spot, bytes.len()))?;
         }
-        debug_assert!(self.room_of_collector() <= room, "nodes take room");
+        debug_assert!(self.room_of(Head::Gc) <= room, "nodes take room");
         Ok(())
     }
 
@@ -245,8 +237,8 @@ impl Ubifs {
         Ok(goes_on)
     }
 
-    /// Note that a LEB holds no valid nodes. It stays taken, if it is.
-    fn empty(&mut self, lnum: u32) -> Result<(), Fault> {
+    /// Note that a LEB holds no valid nodes. It is taken until it is used or given back.
+    pub(super) fn empty(&mut self, lnum: u32) -> Result<(), Fault> {
         let free = self.geometry.leb_size;
         self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })
     }

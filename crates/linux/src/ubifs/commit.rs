@@ -86,8 +86,7 @@ impl Ubifs {
         let mut lebs = std::mem::take(&mut self.collected_index);
         for lnum in self.list(Category::FreeableIndex) {
             if lnum != head {
-                let free = self.geometry.leb_size;
-                self.set_lprops(lnum, Lprops { free, dirty: 0, index: false, taken: true })?;
+                self.empty(lnum)?;
                 lebs.push(lnum);
             }
         }

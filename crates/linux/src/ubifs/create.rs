@@ -111,7 +111,7 @@ impl Maker<'_> {
         let main = geometry.main_first;
         let sum = |part: fn(&Lprops) -> u32| lprops.iter().map(|it| u64::from(part(it))).sum();
         let data = lprops.iter().filter(|it| !it.index);
-        let dark = data.map(|it| u64::from(geometry.dark_part(it.free + it.dirty))).sum();
+        let dark = data.map(|it| u64::from(geometry.dark_part(it.gain()))).sum();
         let mut master = MasterNode {
             ino_max: INO_FIRST,
             flags: FLAG_NO_ORPHANS,

@@ -96,7 +96,7 @@ impl Ubifs {
 
     pub(super) fn book(&mut self, lprops: &Lprops, add: bool) {
         let geometry = &self.geometry;
-        let space = lprops.free + lprops.dirty;
+        let space = lprops.gain();
         let sums = &mut self.sums;
         let book = |sum: &mut u64, amount: u32| {
             let amount = u64::from(amount);
@@ -128,10 +128,8 @@ impl Ubifs {
         match lprops {
             Lprops { taken: true, .. } => Category::None,
             Lprops { free, .. } if *free == leb_size => Category::Empty,
-            Lprops { index: true, .. } if lprops.free + lprops.dirty == leb_size => {
-                Category::FreeableIndex
-            }
-            _ if lprops.free + lprops.dirty == leb_size => Category::Freeable,
+            Lprops { index: true, .. } if lprops.gain() == leb_size => Category::FreeableIndex,
+            _ if lprops.gain() == leb_size => Category::Freeable,
             Lprops { index: true, .. } => Category::DirtyIndex,
             Lprops { free, dirty, .. } if *dirty >= self.geometry.dead && dirty > free => {
                 Category::Dirty
@@ -196,8 +194,8 @@ impl Ubifs {
     /// Whether there are `count` empty LEBs for index nodes.
     pub(super) fn has_index_lebs(&mut self, count: usize) -> Result<bool, Fault> {
         loop {
-            let found = self.list(Category::Empty).len() + self.list(Category::Freeable).len();
-            if found >= count {
+            let found = self.count(Category::Empty) + self.count(Category::Freeable);
+            if found as usize >= count {
                 return Ok(true);
             }
             match self.look_at_more() {
@@ -210,8 +208,13 @@ impl Ubifs {
 
     /// Whether the journal may take an empty LEB: enough of them must be left for the index.
     fn may_take_empty(&self) -> bool {
+        self.index_leaves_leb() && self.sums.empty_lebs > self.taken_empty_lebs()
+    }
+
+    /// Whether more LEBs are left for the index than it may come to need.
+    pub(super) fn index_leaves_leb(&self) -> bool {
         let reserved = self.index_lebs_needed().saturating_sub(self.sums.index_lebs);
-        reserved < self.lebs_for_index() && self.sums.empty_lebs > self.taken_empty_lebs()
+        reserved < self.lebs_for_index()
     }
 
     /// Number of LEBs that the index could take now, or after the next commit.

@@ -39,8 +39,7 @@ impl Ubifs {
     /// Make room for `len` bytes at a head, by collecting garbage if need be. Returns false if the
     /// index must be committed first.
     fn reserve_before_commit(&mut self, head: Head, len: u32) -> Result<bool, Fault> {
-        let wbuf = self.head(head);
-        if wbuf.lnum.is_some() && self.geometry.leb_size - wbuf.end() >= len {
+        if self.room_of(head) >= len {
             return Ok(true);
         }
         for _ in 0..TRIES {
@@ -60,6 +59,12 @@ impl Ubifs {
             return Ok(goes_on);
         }
         Err(Fault::NoSpace)
+    }
+
+    /// Bytes that are left in the LEB of a head.
+    pub(super) fn room_of(&self, head: Head) -> u32 {
+        let wbuf = self.head(head);
+        wbuf.lnum.map_or(0, |_| self.geometry.leb_size - wbuf.end())
     }
 
     /// Let a head go on in another LEB. Returns false if the journal has no room for that LEB.

@@ -11,15 +11,8 @@ use serde::Serialize;
 use super::kept;
 use crate::failure::Failure;
 
-/// The columns of the table and of CSV.
-pub(super) const COLUMNS: [&str; 19] = [
-    "fs",
-    "workload",
-    "record_size",
-    "requests",
-    "pattern",
-    "read_ahead",
-    "options",
+/// The columns of the table and of CSV, behind those that tell what a cell is.
+pub(super) const COLUMNS: [&str; 12] = [
     "kernel.page_reads",
     "again.page_reads",
     "read_error",

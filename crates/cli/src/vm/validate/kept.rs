@@ -11,7 +11,7 @@ use flysch_kernel::validate::cell::{Cell, Key, Sample};
 use flysch_kernel::validate::recorded;
 use flysch_kernel::validate::verdict::title;
 
-use super::COLUMNS;
+use super::{COLUMNS, columns};
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::tell;
@@ -87,7 +87,7 @@ impl Kept {
 
     /// Write the cells to the file, if there is one.
     pub(super) fn write(&mut self) -> Result<(), Failure> {
-        let rows = output::rows(&COLUMNS, &self.cells(), Format::Csv);
+        let rows = output::rows(&columns(&COLUMNS), &self.cells(), Format::Csv);
         let Some((path, is_own)) = &mut self.file else { return Ok(()) };
         output::write_file(path, &rows, *is_own)?;
         *is_own = true;

@@ -24,15 +24,11 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::progress::{carry_out, tell};
 
-/// The columns of the table and of CSV.
-const COLUMNS: [&str; 42] = [
-    "fs",
-    "workload",
-    "record_size",
-    "requests",
-    "pattern",
-    "read_ahead",
-    "options",
+/// The columns that tell what a cell is.
+const KEY_COLUMNS: [&str; 7] =
+    ["fs", "workload", "record_size", "requests", "pattern", "read_ahead", "options"];
+/// The columns behind those in the table and in CSV.
+const COLUMNS: [&str; 35] = [
     "kernel.page_reads",
     "flysch.page_reads",
     "read_error",
@@ -215,7 +211,7 @@ impl Validate {
         let every = compared.cells();
         let pairs: Vec<against::Pair<'_>> = every.iter().map(Into::into).collect();
         output::print(&match self.show {
-            Show::Cells => output::rows(&against::COLUMNS, &pairs, self.format),
+            Show::Cells => output::rows(&columns(&against::COLUMNS), &pairs, self.format),
             Show::Summary => output::rows(&SUMMARY, &compared.spreads(), self.format),
         })?;
         judge(&compared, None)
@@ -344,10 +340,15 @@ impl Validate {
             output::write_report(path, &page::html(compared, broken, &subtitle), self.force)?;
         }
         output::print(&match self.show {
-            Show::Cells => output::rows(&COLUMNS, &every, self.format),
+            Show::Cells => output::rows(&columns(&COLUMNS), &every, self.format),
             Show::Summary => output::rows(&SUMMARY, &compared.spreads(), self.format),
         })
     }
+}
+
+/// The columns of a table of cells: what each is, and then these.
+fn columns(more: &[&'static str]) -> Vec<&'static str> {
+    [&KEY_COLUMNS, more].concat()
 }
 
 /// The cells of what users run in the file of an earlier comparison.

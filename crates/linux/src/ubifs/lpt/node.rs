@@ -30,6 +30,13 @@ pub(in super::super) struct Lprops {
     pub taken: bool,
 }
 
+impl Lprops {
+    /// Bytes that hold nothing valid: those that are gained by moving the rest elsewhere.
+    pub(in super::super) const fn gain(&self) -> u32 {
+        self.free + self.dirty
+    }
+}
+
 /// The LEB and the offset of a child, if it was ever written.
 pub(super) type Spot = Option<(u32, u32)>;
 /// An inner node: the places of its children.

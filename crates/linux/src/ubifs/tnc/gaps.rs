@@ -31,10 +31,12 @@ impl Ubifs {
         if self.has_index_lebs(self.index_lebs_for(order.len()))? {
             return Ok(());
         }
-        let mut lebs = self.list(Category::DirtyIndex);
-        lebs.retain(|&lnum| lnum != self.index_head.0);
-        lebs.sort_by_key(|&lnum| self.gain_of(lnum));
-        while let Some(lnum) = lebs.pop() {
+        let is_of_index = |(lnum, it): &(u32, Lprops)| {
+            self.category(it) == Category::DirtyIndex && *lnum != self.index_head.0
+        };
+        let mut lebs: Vec<(u32, Lprops)> = self.lpt.known().filter(is_of_index).collect();
+        lebs.sort_by_key(|(_, it)| it.gain());
+        while let Some((lnum, _)) = lebs.pop() {
             let count = self.fill_gaps(lnum, order)?;
             order.drain(..count);
             if self.has_index_lebs(self.index_lebs_for(order.len()))? {
@@ -51,11 +53,6 @@ impl Ubifs {
         let of = |bytes: u32| (bytes / node) as usize;
         let rest = znodes.saturating_sub(of(self.geometry.leb_size - self.index_head.1));
         rest.div_ceil(of(self.geometry.leb_size).max(1))
-    }
-
-    fn gain_of(&self, lnum: u32) -> u32 {
-        let known = self.lpt.known().find(|&(known, _)| known == lnum);
-        known.map_or(0, |(_, lprops)| lprops.free + lprops.dirty)
     }
 
     /// Write the first znodes of a list into the gaps of a LEB. Returns how many.
