@@ -5,6 +5,8 @@ use std::fmt;
 
 use flysch_chip::Prng;
 
+use super::world::has_large;
+
 /// What is done in a life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Life {
@@ -29,6 +31,9 @@ impl Life {
         // Now and then a device is written to until it has been full for long.
         let is_long = number == 0 && seed.is_multiple_of(5);
         let most = match number {
+            // A snapshot passes over each newer version of a key, for each older one. With many
+            // changes in a step that takes minutes.
+            _ if is_long && has_large(seed) => 200,
             _ if is_long => 2000,
             0 => 120,
             _ if prng.below(6) == 0 => 150,

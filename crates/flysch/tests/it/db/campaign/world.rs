@@ -37,6 +37,11 @@ pub(super) struct World {
 /// The seed from which on there are transactions that take more blocks than a record can name.
 const LARGE_FROM: u64 = 90_000_000;
 
+/// Whether the history of a seed has such transactions. Histories of before stay as they were.
+pub(super) const fn has_large(seed: u64) -> bool {
+    seed >= LARGE_FROM && seed % 3 == 1
+}
+
 /// One of some things.
 fn one<T: Copy>(prng: &mut Prng, things: &[T]) -> T {
     things[prng.below(things.len() as u64) as usize]
@@ -49,8 +54,7 @@ impl World {
         let page_size = one(prng, &[512, 512, 512, 1024, 1024, 2048, 2048, 4096, 8192, 16_384]);
         let pages_per_block = if page_size > 2048 { 8 } else { one(prng, &[8, 8, 8, 16, 32]) };
         let more = one(prng, &[1, 12, 40]);
-        // Histories of before stay as they were.
-        let is_large = seed >= LARGE_FROM && seed % 3 == 1;
+        let is_large = has_large(seed);
         let block_count = 24 + prng.below(more) as u32 + if is_large { 60 } else { 0 };
         // A partition leaves blocks alone on both sides.
         let (before, behind) = one(prng, &[(0, 0), (0, 0), (0, 0), (3, 5)]);
