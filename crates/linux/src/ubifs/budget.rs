@@ -107,7 +107,7 @@ impl Ubifs {
     /// What dirty pages and inodes will take when they are written.
     fn promised(&self) -> Request {
         let (pages, new) = (self.budget.pages.len() as u64, self.budget.new_pages);
-        let inodes = self.inodes.values().filter(|inode| inode.dirt != Dirt::None).count() as u64;
+        let inodes = self.inodes.dirty().len() as u64;
         let pages = Request::page(true).times(new).and(Request::page(false).times(pages - new));
         pages.and(Request::INODE.times(inodes))
     }
@@ -150,7 +150,7 @@ impl Ubifs {
         Change { is_new, grows }: Change,
     ) -> Result<(), FsError> {
         let inode = self.inode(page.0)?;
-        let adds_inode = grows && inode.dirt == Dirt::None;
+        let adds_inode = grows && inode.dirt() == Dirt::None;
         let is_dirty = self.budget.pages.contains_key(&page);
         let node = if is_dirty { Request::NONE } else { Request::page(is_new) };
         let inode = if adds_inode { Request::INODE } else { Request::NONE };

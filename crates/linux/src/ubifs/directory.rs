@@ -86,7 +86,7 @@ impl Ubifs {
         self.inode(dir)?.node.links = links_after;
         let dent = DentNode { key: Key::dent(dir, name), ino, kind, name: name.to_vec() };
         if let Err(fault) = self.write_entries(&[dent], &[ino, dir]) {
-            self.inodes.remove(&ino);
+            self.inodes.remove(ino);
             self.grow_directory(dir, name, false)?;
             self.inode(dir)?.node.links -= links;
             return Err(fault.into());
@@ -227,11 +227,11 @@ impl Ubifs {
 
     /// Let an inode leave memory. The content of a file without a name is freed here.
     pub(super) fn evict_inode(&mut self, ino: u32) -> Result<(), Fault> {
-        let Some(inode) = self.inodes.get(&ino) else { return Ok(()) };
-        let (links, deleted_at, dirt) = (inode.node.links, inode.deleted_at, inode.dirt);
+        let Some(inode) = self.inodes.get(ino) else { return Ok(()) };
+        let (links, deleted_at, dirt) = (inode.node.links, inode.deleted_at, inode.dirt());
         if links > 0 {
             if dirt == Dirt::None && inode.dirty_since_ns.is_none() {
-                self.inodes.remove(&ino);
+                self.inodes.remove(ino);
             }
             return Ok(());
         }
@@ -244,7 +244,7 @@ impl Ubifs {
             self.inode(ino)?.node.size = 0;
             self.write_inode(ino)?;
         }
-        self.inodes.remove(&ino);
+        self.inodes.remove(ino);
         Ok(())
     }
 }

@@ -160,7 +160,7 @@ impl Ubifs {
             && (*self.flusher.written.count(now_ns) < SHOWN_MIN || cache.is_filling());
         let is_due = |since_ns: u64| is_over || since_ns + EXPIRY_NS <= now_ns;
         let dirty =
-            self.inodes.iter().filter_map(|(&ino, inode)| Some((inode.dirty_since_ns?, ino)));
+            self.inodes.iter().filter_map(|(ino, inode)| Some((inode.dirty_since_ns?, ino)));
         let mut dirty: Vec<(u64, u32)> = dirty.collect();
         dirty.sort_unstable();
         self.flusher.due_ns = (!dirty.is_empty()).then(|| writeback_ns(now_ns));
@@ -178,12 +178,12 @@ impl Ubifs {
     /// Write the inode of a file whose pages are all written, and begin with the next file.
     fn end_file(&mut self, cache: &PageCache, mut work: Work) -> Result<(), FsError> {
         let ino = work.writer.ino;
-        if self.inodes.get(&ino).is_some_and(|inode| inode.dirt != Dirt::None) {
+        if self.inodes.get(ino).is_some_and(|inode| inode.dirt() != Dirt::None) {
             self.write_back_inode(ino)?;
         }
         let is_dirty = cache.dirty_from(Ino(ino), 0).next().is_some();
         let since_ns = is_dirty.then(|| self.now_ns());
-        if let Some(inode) = self.inodes.get_mut(&ino) {
+        if let Some(inode) = self.inodes.get_mut(ino) {
             inode.dirty_since_ns = since_ns;
         }
         if let Some(ino) = work.rest.pop_front() {

@@ -1,5 +1,7 @@
 //! Inodes in memory: how they are read, made and marked dirty.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Ubifs;
 use super::bulk_read::Progress;
 use super::fault::Fault;
@@ -32,7 +34,7 @@ pub(super) struct Inode {
     pub node: InodeNode,
     /// File size in the inode node that was written last, bytes.
     pub synced_size: u64,
-    pub dirt: Dirt,
+    dirt: Dirt,
     /// When the inode or its pages became dirty, nanoseconds.
     pub dirty_since_ns: Option<u64>,
     /// Which pages were read in a row, for bulk-read.
@@ -54,6 +56,10 @@ impl Inode {
         }
     }
 
+    pub(super) const fn dirt(&self) -> Dirt {
+        self.dirt
+    }
+
     pub(super) fn attributes(&self) -> Attributes {
         let InodeNode { mode, uid, gid, ref inline, .. } = self.node;
         let target = (mode & MODE_TYPE == MODE_LINK).then(|| inline.clone());
@@ -69,10 +75,63 @@ impl Inode {
     }
 }
 
+/// The inodes in memory. Which of them are dirty is kept beside them, as the budget asks for their
+/// number at each page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inodes {
+    all: BTreeMap<u32, Inode>,
+    dirty: BTreeSet<u32>,
+}
+
+impl Inodes {
+    pub(super) fn get(&self, ino: u32) -> Option<&Inode> {
+        self.all.get(&ino)
+    }
+
+    pub(super) fn get_mut(&mut self, ino: u32) -> Option<&mut Inode> {
+        self.all.get_mut(&ino)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Inode)> {
+        self.all.iter().map(|(&ino, inode)| (ino, inode))
+    }
+
+    /// Put an inode that is clean into memory.
+    pub(super) fn insert(&mut self, ino: u32, inode: Inode) {
+        debug_assert!(inode.dirt == Dirt::None, "an inode becomes dirty in memory");
+        self.all.insert(ino, inode);
+    }
+
+    pub(super) fn remove(&mut self, ino: u32) {
+        self.all.remove(&ino);
+        self.dirty.remove(&ino);
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The numbers of those that are dirty.
+    pub(super) fn dirty(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.dirty.iter().copied()
+    }
+
+    /// Set which part of an inode in memory is not on flash yet.
+    fn set_dirt(&mut self, ino: u32, dirt: Dirt) {
+        let Some(inode) = self.all.get_mut(&ino) else { return };
+        inode.dirt = dirt;
+        if dirt == Dirt::None {
+            self.dirty.remove(&ino);
+        } else {
+            self.dirty.insert(ino);
+        }
+    }
+}
+
 impl Ubifs {
     /// An inode, which is read into memory if it is not there.
     pub(super) fn inode(&mut self, ino: u32) -> Result<&mut Inode, Fault> {
-        if !self.inodes.contains_key(&ino) {
+        if self.inodes.get(ino).is_none() {
             let _scope = self.recorder.scope("ubifs_read_inode");
             let key = Key::inode(ino);
             let missing = Fault::Damaged { lnum: self.geometry.main_first, offset: 0 };
@@ -82,7 +141,7 @@ impl Ubifs {
             let node = InodeNode::parse(&bytes).filter(|node| node.key == key).ok_or(damaged)?;
             self.inodes.insert(ino, Inode::of(node));
         }
-        Ok(self.inodes.get_mut(&ino).expect("just read"))
+        Ok(self.inodes.get_mut(ino).expect("just read"))
     }
 
     /// The time that a file changed now gets, nanoseconds.
@@ -97,9 +156,9 @@ impl Ubifs {
         let inode = self.inode(ino)?;
         if inode.node.mtime_ns != time || dirt > Dirt::Times {
             inode.node.mtime_ns = time;
-            inode.dirt = inode.dirt.max(dirt);
+            self.make_inode_dirty(ino, dirt)?;
         }
-        inode.dirty_since_ns.get_or_insert(now);
+        self.inode(ino)?.dirty_since_ns.get_or_insert(now);
         self.arm_flusher();
         Ok(())
     }
@@ -107,9 +166,18 @@ impl Ubifs {
     /// Note that an inode got an owner. That makes it dirty even within the same second.
     pub(super) fn touch_owner(&mut self, ino: u32) -> Result<(), Fault> {
         self.touch(ino, Dirt::Times)?;
-        let inode = self.inode(ino)?;
-        inode.dirt = inode.dirt.max(Dirt::Times);
+        self.make_inode_dirty(ino, Dirt::Times)
+    }
+
+    fn make_inode_dirty(&mut self, ino: u32, dirt: Dirt) -> Result<(), Fault> {
+        let dirt = self.inode(ino)?.dirt.max(dirt);
+        self.inodes.set_dirt(ino, dirt);
         Ok(())
+    }
+
+    /// Note that an inode is on flash as it is, or will not be written.
+    pub(super) fn make_inode_clean(&mut self, ino: u32) {
+        self.inodes.set_dirt(ino, Dirt::None);
     }
 
     /// A new inode that is not on flash yet. Fails if all numbers are taken.

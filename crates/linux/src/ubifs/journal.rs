@@ -75,9 +75,9 @@ impl Ubifs {
         let sequence = self.next_sequence();
         let inode = self.inode(ino)?;
         inode.synced_size = inode.node.size;
-        inode.dirt = Dirt::None;
         let is_last = inode.node.links == 0;
         let bytes = inode.node.emit(sequence, Group::Alone);
+        self.make_inode_clean(ino);
         self.reserve(Head::Base, aligned(u32::try_from(bytes.len()).expect("a node")))?;
         let spot = self.append(Head::Base, &bytes, &[ino])?;
         let place = Self::place_at(spot, bytes.len());
@@ -93,11 +93,10 @@ impl Ubifs {
     /// Write an inode if it is dirty. One without a name is not written before it is evicted, as in
     /// `ubifs_write_inode`: writing it would remove it although it is open.
     pub(super) fn write_dirty_inode(&mut self, ino: u32) -> Result<(), Fault> {
-        let inode = self.inode(ino)?;
-        if inode.node.links == 0 {
-            inode.dirt = Dirt::None;
+        if self.inode(ino)?.node.links == 0 {
+            self.make_inode_clean(ino);
         }
-        if inode.dirt == Dirt::None { Ok(()) } else { self.write_inode(ino) }
+        if self.inode(ino)?.dirt() == Dirt::None { Ok(()) } else { self.write_inode(ino) }
     }
 
     /// Write directory entries and the inodes that they concern as one group. An entry with inode 0
@@ -119,9 +118,9 @@ impl Ubifs {
             let sequence = self.next_sequence();
             let inode = self.inode(ino)?;
             inode.synced_size = inode.node.size;
-            inode.dirt = Dirt::None;
             let node = inode.node.emit(sequence, group);
             bundle.push(&node);
+            self.make_inode_clean(ino);
         }
         let (lnum, offset) = self.append(Head::Base, &bundle.bytes, inos)?;
         let place = |&(at, len): &(u32, u32)| super::tnc::Place { lnum, offset: offset + at, len };
@@ -169,9 +168,8 @@ impl Ubifs {
         debug_assert!(bundle.len() <= most + aligned_len32(node.inline.len()));
         let (lnum, offset) = self.append(Head::Base, &bundle.bytes, &[ino])?;
         let place = |(at, len)| super::tnc::Place { lnum, offset: offset + at, len };
-        let inode = self.inode(ino)?;
-        inode.synced_size = new_size;
-        inode.dirt = Dirt::None;
+        self.inode(ino)?.synced_size = new_size;
+        self.make_inode_clean(ino);
         self.insert(Key::inode(ino), place(bundle.nodes[0]))?;
         self.add_dirt(lnum, TRUN_NODE_SIZE)?;
         if let Some((key, _)) = tail {

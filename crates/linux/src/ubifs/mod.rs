@@ -98,7 +98,7 @@ pub struct Ubifs {
     master_offset: u32,
     sequence: u64,
     ino_max: u32,
-    inodes: BTreeMap<u32, inode::Inode>,
+    inodes: inode::Inodes,
     /// The names that calls have met, as the kernel's dentry cache keeps them. A name that is known
     /// to lead nowhere has no entry.
     names: BTreeMap<(u32, Vec<u8>), Option<DirEntry>>,

@@ -14,6 +14,7 @@ use super::format::{
     CsNode, FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
 };
 use super::geometry::{Geometry, LOG_LNUM, MASTER_LNUM};
+use super::inode::Inodes;
 use super::log::Log;
 use super::lprops::{Category, Sums};
 use super::lpt::{Lprops, Lpt};
@@ -118,7 +119,7 @@ impl Ubifs {
             master,
             master_offset: 0,
             sequence: 0,
-            inodes: BTreeMap::new(),
+            inodes: Inodes::default(),
             names: BTreeMap::new(),
             orphans: BTreeSet::new(),
             tasks: super::background::Tasks::default(),

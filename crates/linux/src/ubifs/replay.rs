@@ -318,7 +318,7 @@ impl Ubifs {
             let nodes = scan.nodes.iter().filter_map(|&node| OrphanNode::parse(scan.node(node)));
             for ino in nodes.flat_map(|node| node.inodes) {
                 if self.find(Key::inode(ino))?.is_some() && self.inode(ino)?.node.links == 0 {
-                    self.inodes.remove(&ino);
+                    self.inodes.remove(ino);
                     self.remove_inode(ino)?;
                 }
             }

@@ -21,7 +21,7 @@ impl Ubifs {
     ) -> Result<(), FsError> {
         let least = if data_only { Dirt::Size } else { Dirt::Times };
         self.write_back_for_fsync(cache, ino)?;
-        if self.inode(ino)?.dirt >= least {
+        if self.inode(ino)?.dirt() >= least {
             self.write_dirty_inode(ino)?;
         }
         self.sync_heads_of(ino)?;
@@ -35,8 +35,8 @@ impl Ubifs {
     ) -> Result<(), FsError> {
         let mut writer = Writer::new(ino);
         while self.write_next(cache, &mut writer)? {}
-        if let Some(inode) = self.inodes.get_mut(&ino)
-            && inode.dirt == Dirt::None
+        if let Some(inode) = self.inodes.get_mut(ino)
+            && inode.dirt() == Dirt::None
         {
             inode.dirty_since_ns = None;
         }
@@ -84,8 +84,7 @@ impl Ubifs {
         for ino in cache.dirty_inodes() {
             self.write_back_pages(cache, ino.0)?;
         }
-        let dirty = self.inodes.iter().filter(|(_, inode)| inode.dirt != Dirt::None);
-        for ino in dirty.map(|(&ino, _)| ino).collect::<Vec<_>>() {
+        for ino in self.inodes.dirty().collect::<Vec<_>>() {
             self.write_back_inode(ino)?;
         }
         Ok(())
