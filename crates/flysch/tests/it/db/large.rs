@@ -13,22 +13,22 @@ use super::world::{OPTIONS, SCHEMA, ask_indexes, expected, insert, row, rows};
 
 /// A device, and what its transactions insert.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    page_size: u32,
-    pages_per_block: u32,
-    blocks: u32,
-    ram: usize,
+pub(super) struct Case {
+    pub(super) page_size: u32,
+    pub(super) pages_per_block: u32,
+    pub(super) blocks: u32,
+    pub(super) ram: usize,
     /// Rows of a transaction.
-    rows: i64,
+    pub(super) rows: i64,
     /// Bytes of the longest note.
-    note_max: usize,
+    pub(super) note_max: usize,
     /// Bytes of memory beside the chip, which takes commits; 0 where there is none.
-    nvram: usize,
+    pub(super) nvram: usize,
 }
 
 /// Many blocks with the whole block table in the checkpoint, and with a page of it ahead; many
 /// entries on few blocks; commits beside the chip.
-const CASES: [Case; 4] = [
+pub(super) const CASES: [Case; 4] = [
     Case {
         page_size: 512,
         pages_per_block: 8,
@@ -67,18 +67,18 @@ const CASES: [Case; 4] = [
     },
 ];
 
-type Small<'ram, 'i> = Db<'ram, 'static, &'i mut Image>;
+pub(super) type Small<'ram, 'i> = Db<'ram, 'static, &'i mut Image>;
 
 /// A chip, and the memory beside it.
 #[derive(Clone)]
-struct Device {
-    image: Image,
+pub(super) struct Device {
+    pub(super) image: Image,
     memory: Option<Memory>,
 }
 
 impl Device {
     /// A device that holds rows 0 to 19, each of them committed for itself.
-    fn begun(case: &Case) -> (Self, Vec<i64>) {
+    pub(super) fn begun(case: &Case) -> (Self, Vec<i64>) {
         let mut image = Image::of(case.page_size, case.pages_per_block, case.blocks);
         let has_memory = case.nvram > 0;
         let mut memory = has_memory.then(|| Memory::new(case.nvram, WriteRule::Overwrite));
@@ -91,7 +91,7 @@ impl Device {
         (Self { image, memory }, kept)
     }
 
-    fn with<T>(&mut self, case: &Case, f: impl FnOnce(&mut Small<'_, '_>) -> T) -> T {
+    pub(super) fn with<T>(&mut self, case: &Case, f: impl FnOnce(&mut Small<'_, '_>) -> T) -> T {
         let (mut ram, nvram) = (vec![0; case.ram], lent(&mut self.memory));
         let opened = Db::open_with_nvram(&mut self.image, nvram, &SCHEMA, OPTIONS, &mut ram);
         f(&mut opened.unwrap())
@@ -99,14 +99,14 @@ impl Device {
 }
 
 /// Check that a device has these rows and no others, by scans and by its indexes.
-fn check(db: &mut Small<'_, '_>, case: &Case, kept: &[i64], story: &str) {
+pub(super) fn check(db: &mut Small<'_, '_>, case: &Case, kept: &[i64], story: &str) {
     let found = rows(db, Direction::Forward).unwrap();
     assert!(found == expected(kept, case.note_max), "{story}: {} for {}", found.len(), kept.len());
     ask_indexes(db, &found, story).unwrap();
 }
 
 /// Insert the rows of a large transaction, some of which are taken back amid them.
-fn fill(
+pub(super) fn fill(
     tx: &mut Transaction<'_, '_, '_, &mut Image>,
     case: &Case,
     from: i64,

@@ -16,6 +16,7 @@ mod hostile;
 mod image;
 mod joins;
 mod large;
+mod large_ends;
 mod ledger;
 mod lies;
 mod lists;
