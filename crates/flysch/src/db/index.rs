@@ -141,6 +141,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         if self.store.has_room(count) {
             return Ok(());
         }
+        if self.store.is_open_full() {
+            return Err(DbError::TransactionTooLong);
+        }
         // The transaction outgrows the RAM: its entries go to a run of its own. Committed rows on
         // the first page that it programmed go back into the tail where it is rolled back: their
         // entries stay in RAM until it is committed.
@@ -246,22 +249,28 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         !self.store.has_room(FLUSHED_AHEAD) && ROW_SPACES.into_iter().any(has_pages)
     }
 
+    /// Whether a mount would read too many pages for entries that a flush could put into a run.
     fn is_overdue(&self) -> bool {
         let numbers = self.media.numbers();
-        let unflushed =
-            |space| numbers.distance(self.records.stream(space).mark, self.media.head(space));
+        let unflushed = |space| {
+            let mark = self.records.stream(space).mark;
+            numbers.distance(mark, self.flushable(space))
+        };
         ROW_SPACES.into_iter().map(unflushed).sum::<u32>() > UNFLUSHED_MAX
+    }
+
+    /// The first page of a space whose entries are not flushed: the one that the open transaction
+    /// began on, or the first that is not programmed.
+    fn flushable(&self, space: Space) -> u32 {
+        let open = if space == Space::Cold { None } else { self.records.open_page(space) };
+        open.unwrap_or(self.media.head(space))
     }
 
     /// Flush the entries of committed rows that are on pages.
     pub(super) fn flush(&mut self) -> Result<(), DbError> {
         self.forget_frame();
         self.crowd_out()?;
-        let limit = |space: Space| {
-            let open = if space == Space::Cold { None } else { self.records.open_page(space) };
-            open.unwrap_or(self.media.head(space))
-        };
-        let limits = ROW_SPACES.map(limit);
+        let limits = ROW_SPACES.map(|space| self.flushable(space));
         let is_programmed = self.is_programmed(limits);
         let mut lent =
             Lent { page: self.frame, cell: &mut self.scratch[..CELL_SIZE], commit: self.commit };

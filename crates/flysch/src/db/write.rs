@@ -304,8 +304,8 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Insert a row. Cost: a lookup for each unique index, and at most one of these: a page of
     /// rows; a run of index entries; a slice of a merge, which is at most one program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
-    /// than a page takes its own pages besides. In a transaction of so many rows that their runs
-    /// fill the table of runs, one row of hundreds waits for a merge of those runs.
+    /// than a page takes its own pages besides. Where merges are behind, as they may be in a
+    /// transaction of thousands of rows on pages of 512 bytes, a row does eight slices.
     ///
     /// # Errors
     /// [`DbError::Full`] where there is no room for the row, and [`DbError::TransactionTooLong`]

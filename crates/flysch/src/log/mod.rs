@@ -75,6 +75,9 @@ pub(crate) struct Log<'s> {
     root_page: u32,
     /// Whether records of the present log block need the state in the root.
     root_has_base: bool,
+    /// Whether a name page failed in the root's block, which goes on until the next root is in
+    /// force.
+    has_root_failed: bool,
     /// The root block that becomes the next root: erased, and written once `pages` is not 0.
     root_next: Option<Seen>,
     list: List,
@@ -146,6 +149,7 @@ impl Log<'_> {
         epoch: 0,
         root_page: 0,
         root_has_base: false,
+        has_root_failed: false,
         root_next: None,
         list: List::NONE,
         live: List::NONE,
@@ -520,6 +524,7 @@ impl Log<'_> {
                 }
                 Err(MediaError::ProgramFailed(_)) => {
                     self.root_page = media.geometry().pages_per_block;
+                    self.has_root_failed = true;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -599,6 +604,7 @@ impl Log<'_> {
         match root::confirm(media, root, frame) {
             Ok(()) => {
                 debug_assert!(root.epoch > self.root.epoch, "roots ascend");
+                self.retire_failed(media)?;
                 self.root = Seen { is_confirmed: true, ..*root };
                 self.root_page = root.pages + 1;
                 self.adopt_root(media, root.block);
@@ -607,6 +613,12 @@ impl Log<'_> {
             Err(MediaError::ProgramFailed(_)) => media.mark_bad(root.block),
             Err(error) => Err(error),
         }
+    }
+
+    /// Mark the block of the root that is replaced, if a name page failed in it. Cost: none.
+    fn retire_failed<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
+        let has_failed = core::mem::take(&mut self.has_root_failed);
+        if has_failed { media.mark_bad(self.root.block) } else { Ok(()) }
     }
 
     /// The front of a root on `block`.

@@ -117,6 +117,7 @@ pub(super) fn write_root<N: Nand>(
     });
     match confirmed {
         Ok(root) => {
+            log.retire_failed(media)?;
             log.root = Seen { is_confirmed: true, ..root };
             log.root_page = root.pages + 1;
             log.root_has_base = true;

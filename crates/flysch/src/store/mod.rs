@@ -263,9 +263,11 @@ impl<'ram> Store<'ram> {
     }
 
     /// How often [`Store::work`] is to be called at the next insert; 0 where no work is due. More
-    /// than once only where merges were left behind, as they are in sessions of few rows.
+    /// than once only where merges were left behind, as they are in sessions of few rows, or do
+    /// not keep up with a transaction on small pages.
     pub fn slices_due(&self) -> u32 {
-        if self.is_behind() { SLICES_BEHIND } else { u32::from(self.is_due()) }
+        let is_late = self.is_behind() || self.is_open_late();
+        if is_late { SLICES_BEHIND } else { u32::from(self.is_due()) }
     }
 
     /// Do one slice of the work that is due. Cost: at most [`StoreConfig::reads_max`] reads and one

@@ -12,11 +12,32 @@
 use super::Store;
 use super::run::{Head, IN_JOB, MERGED, OPEN};
 
+/// Places of the table of runs that a transaction leaves.
+const OPEN_ROOM: usize = 3;
+
 impl Store<'_> {
+    /// Whether the table of runs has no more places than a transaction leaves for its commit: for
+    /// its last entries, for committed ones that were still in RAM, and for the output of a job.
+    fn is_nearly_full(&self) -> bool {
+        self.runs.room() <= OPEN_ROOM
+    }
+
     /// Whether a small job of the transaction's runs is to be begun, where no other job is due.
     /// That is only where the table of runs is nearly full: most transactions end before that.
     pub(crate) fn is_open_due(&self) -> bool {
-        self.is_crowded() && self.runs.slots().end - self.small_from(OPEN, self.open_left()) > 1
+        self.is_nearly_full() && self.runs.slots().end - self.small_from(OPEN, self.open_left()) > 1
+    }
+
+    /// Whether the transaction may not flush entries any more: its commit would find no place in
+    /// the table of runs, and there is nothing to merge.
+    pub(crate) fn is_open_full(&self) -> bool {
+        self.is_nearly_full() && self.job.is_none() && self.due().is_none()
+    }
+
+    /// Whether the merge under way has to end before the transaction flushes again.
+    pub(crate) fn is_open_late(&self) -> bool {
+        let has_opens = || self.runs.heads().any(|(_, head)| head.is(OPEN));
+        self.runs.room() < OPEN_ROOM && self.job.is_some() && has_opens()
     }
 
     /// Begin a small job of the transaction's runs.

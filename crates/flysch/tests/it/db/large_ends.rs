@@ -1,10 +1,13 @@
 //! When a large transaction begins and ends: at each page of the log block, and in the middle of
 //! the merges of its own runs.
 
-use flysch::db::Durability;
+use flysch::db::{DbError, Direction, Durability, Reader, Transaction};
+use flysch::media::Cause;
+use flysch::row::Value;
 
+use super::image::Image;
 use super::large::{CASES, Case, Device, check, fill};
-use super::world::insert;
+use super::world::{insert, row, rows};
 
 /// The part of the block table that lies ahead of a log block is programmed before the block is
 /// begun. Where a transaction outgrows its log block then, that part is older than its blocks.
@@ -40,9 +43,28 @@ const MERGED: Case = Case {
     nvram: 0,
 };
 
-/// A transaction is rolled back or committed in the middle of a merge of its runs. The committed
-/// runs beside it stay as they are, and so do the entries of rows that were in the tail as it
-/// began.
+/// Insert rows until so many pages of runs were programmed. Returns the number of rows.
+fn insert_until(
+    tx: &mut Transaction<'_, '_, 'static, &mut Image>,
+    from: i64,
+    pages: u32,
+) -> Result<i64, DbError> {
+    let mut count = 0;
+    let programs = |tx: &mut Transaction<'_, '_, 'static, &mut Image>| {
+        let counts = tx.reading()?.stats().counts;
+        Ok::<_, DbError>(counts.programs_for(Cause::Run) + counts.programs_for(Cause::Merge))
+    };
+    let end = programs(tx)? + pages;
+    while programs(tx)? < end {
+        row(from + count, 0).insert(tx)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// A transaction is rolled back or committed behind each page of its runs and of their merges. The
+/// committed runs beside them stay as they are, and so do the entries of rows that were in the tail
+/// as it began.
 #[test]
 fn a_large_transaction_ends_in_the_middle_of_its_merges() {
     let (mut device, mut kept) = Device::begun(&MERGED);
@@ -53,31 +75,57 @@ fn a_large_transaction_ends_in_the_middle_of_its_merges() {
             kept.extend(ids);
         }
     });
-    for turn in 0..60 {
-        let case = Case { rows: 400 + 37 * turn, ..MERGED };
-        let is_committed = turn % 2 == 0;
-        let story = format!("{} rows, committed: {is_committed}", case.rows);
+    for (pages, is_committed) in (30..110).flat_map(|pages| [(pages, false), (pages, true)]) {
+        let story = format!("{pages} pages of runs, committed: {is_committed}");
         let mut then = device.clone();
         let mut all = kept.clone();
-        then.with(&case, |db| {
+        then.with(&MERGED, |db| {
             insert(db, &[600, 601], 0, Durability::Durable).unwrap();
             all.extend([600, 601]);
             let mut tx = db.begin().unwrap();
-            fill(&mut tx, &case, 10_000).unwrap();
+            let count = insert_until(&mut tx, 10_000, pages).unwrap();
             if is_committed {
                 tx.commit(Durability::Durable).unwrap();
-                all.extend(10_000..10_000 + case.rows);
+                all.extend(10_000..10_000 + count);
             } else {
                 tx.roll_back().unwrap();
             }
-            check(db, &case, &all, &story);
             let more: Vec<i64> = (100_000..100_100).collect();
             for few in more.chunks(5) {
                 insert(db, few, 0, Durability::Durable).unwrap();
             }
             all.extend(more);
-            check(db, &case, &all, &story);
+            check(db, &MERGED, &all, &story);
         });
-        then.with(&case, |db| check(db, &case, &all, &story));
+        then.with(&MERGED, |db| check(db, &MERGED, &all, &story));
     }
+}
+
+/// A transaction that is refused a row, as it has as many as it may, is committed with all others.
+#[test]
+fn a_transaction_that_is_too_long_is_committed_without_its_last_row() {
+    let case = Case { page_size: 2048, pages_per_block: 64, blocks: 256, ram: 16_384, ..MERGED };
+    let (mut device, kept) = Device::begun(&case);
+    let mut count = 0;
+    device.with(&case, |db| {
+        let mut tx = db.begin().unwrap();
+        let refused = loop {
+            match row(10_000 + count, 0).insert(&mut tx) {
+                Ok(()) => count += 1,
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused, DbError::TransactionTooLong, "at row {count}");
+        tx.commit(Durability::Durable).unwrap();
+    });
+    assert!(count > 100_000, "{count} rows");
+    device.with(&case, |db| {
+        let found = rows(db, Direction::Forward).unwrap();
+        assert_eq!(found.len(), kept.len() + usize::try_from(count).unwrap());
+        let mut out = [0; 256];
+        for number in (0..count).step_by(997) {
+            let key = [Value::Integer(10_000 + number)];
+            assert!(db.get(0, 0, &key, &mut out).unwrap().is_some(), "row {number} of {count}");
+        }
+    });
 }
