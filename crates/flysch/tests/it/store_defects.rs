@@ -426,6 +426,30 @@ fn f4_no_row_is_missed_while_merges_are_under_way() {
     });
 }
 
+/// The Bloom filter of a run that a small merge wrote is filled some units at a time. Whatever
+/// their number, no entry of the last one is missed once the filter counts as filled.
+#[test]
+fn filters_are_filled_to_the_last_unit() {
+    // Eight runs are merged, to more units than are read at a time.
+    for every in (170..230).step_by(4) {
+        on_chip(plan(), 24_000, |solo| {
+            for number in 0..7_500 {
+                solo.insert(&entry(number)).unwrap();
+                if number % every == 0 {
+                    solo.flush().unwrap();
+                }
+                if number < 5_000 || number % 50 > 0 {
+                    continue;
+                }
+                let greatest = (number - 1_400..number).filter(|each| entry(*each).code > 0xF_0000);
+                for each in greatest {
+                    assert_eq!(found(solo, entry(each).code), Some(entry(each)), "{every}");
+                }
+            }
+        });
+    }
+}
+
 /// D11: parts whose pages have 16 bytes of OOB or fewer were refused, and pages of 8 KB needed more
 /// than 14 KB. The store asks for no OOB at all.
 #[test]
