@@ -75,7 +75,9 @@ pub enum DbError {
         /// Bytes of the row.
         needed: usize,
     },
-    /// There is no space for more rows, or no number for another commit.
+    /// There is no space for more rows, or no number for another commit. Where rows that were
+    /// deleted or replaced have the space, a transaction that is tried again finds more of it each
+    /// time.
     Full,
     /// Rows were moved after the cursor was made, so it could miss some or give them twice; or what
     /// a reader of the past asks for is gone.

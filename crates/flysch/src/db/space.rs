@@ -142,6 +142,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Do the compaction for a transaction of so many rows. A lack of free blocks is no error here;
     /// it is one when a block is needed.
     pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
+        self.compaction.refused = 0;
         if !self.is_pressed() {
             return Ok(());
         }
@@ -165,10 +166,13 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Numbers are always wanted for many blocks: transactions that are rolled back use them up,
     /// and no commit does compaction for those.
     fn has_space_ahead(&self) -> bool {
-        let few_rows = 2 + u32::from(list_len(self.media.partition().count));
+        let blocks = self.media.partition().count;
+        let few_rows = 2 + u32::from(list_len(blocks));
+        // A transaction that is tried again and again finds more space each time.
+        let tried = (few_rows + 2 * u32::from(self.compaction.refused)).min(blocks / 2);
+        let wanted = if self.compaction.keeps_up { 0 } else { tried };
         let many_blocks = self.media.numbers().block_count() / 16;
-        self.has_space(Claim::Grow, if self.compaction.keeps_up { 0 } else { few_rows })
-            && self.has_numbers(Claim::Grow, many_blocks)
+        self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.

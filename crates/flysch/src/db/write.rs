@@ -256,6 +256,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();
             self.compaction.keeps_up = false;
+            self.compaction.refused = self.compaction.refused.saturating_add(1);
             return Err(full);
         }
         let begun_at = self.media.write;

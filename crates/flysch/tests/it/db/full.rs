@@ -110,6 +110,47 @@ fn a_transaction_that_fills_the_device_can_be_committed() {
     }
 }
 
+/// Commits move rows as fast as one row after another needs space. A transaction of some blocks may
+/// be refused then, where most of the device is dead rows; the next one finds space.
+#[test]
+fn a_transaction_that_was_refused_finds_space_the_next_time() {
+    let (mut image, mut ram) = (Image::blank(512, 96), vec![0; RAM]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let all = fill(&mut db, 0);
+    for id in all / 3..all {
+        let mut tx = db.begin().unwrap();
+        assert_eq!(tx.delete(1, &[Value::Integer(id)]), Ok(true));
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let (mut prng, mut most) = (Prng::new(1), 0);
+    for turn in 0..120 {
+        for _ in 0..prng.below(40) {
+            let id = prng.below(all as u64 / 3) as i64;
+            let mut tx = db.begin().unwrap();
+            assert_eq!(tx.update(1, &[Value::Integer(id), Value::Blob(&[8; 150])]), Ok(true));
+            tx.commit(Durability::Durable).unwrap();
+        }
+        // Two pages of the eight of a block.
+        let long: Vec<i64> = (0..4 + turn % 24).map(|at| 1_000_000 + at).collect();
+        let attempt = |db: &mut Db<'_, 'static, &mut Image>| {
+            let mut tx = db.begin()?;
+            for id in &long {
+                tx.insert(1, &[Value::Integer(*id), Value::Blob(&[9; 900])])?;
+            }
+            tx.commit(Durability::Durable)
+        };
+        let attempts = (1..=6).find(|_| attempt(&mut db).is_ok());
+        most = most.max(attempts.unwrap_or_else(|| panic!("{} rows, turn {turn}", long.len())));
+        let mut tx = db.begin().unwrap();
+        for id in &long {
+            assert_eq!(tx.delete(1, &[Value::Integer(*id)]), Ok(true));
+        }
+        tx.commit(Durability::Durable).unwrap();
+    }
+    println!("{most} attempts at most");
+    assert!(most > 1, "some were refused");
+}
+
 /// A full device deletes, and then takes as many rows as before, again and again.
 #[test]
 fn a_full_device_deletes_and_gets_its_space_back() {
