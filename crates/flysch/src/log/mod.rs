@@ -75,9 +75,8 @@ pub(crate) struct Log<'s> {
     root_page: u32,
     /// Whether records of the present log block need the state in the root.
     root_has_base: bool,
-    /// Whether a name page failed in the root's block, which goes on until the next root is in
-    /// force.
-    has_root_failed: bool,
+    /// The root's block, if a name page failed in it: it goes on until the next root is in force.
+    failed_root: Option<u32>,
     /// The root block that becomes the next root: erased, and written once `pages` is not 0.
     root_next: Option<Seen>,
     list: List,
@@ -149,7 +148,7 @@ impl Log<'_> {
         epoch: 0,
         root_page: 0,
         root_has_base: false,
-        has_root_failed: false,
+        failed_root: None,
         root_next: None,
         list: List::NONE,
         live: List::NONE,
@@ -524,7 +523,7 @@ impl Log<'_> {
                 }
                 Err(MediaError::ProgramFailed(_)) => {
                     self.root_page = media.geometry().pages_per_block;
-                    self.has_root_failed = true;
+                    self.failed_root = Some(self.root.block);
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -617,8 +616,7 @@ impl Log<'_> {
 
     /// Mark the block of the root that is replaced, if a name page failed in it. Cost: none.
     fn retire_failed<N: Nand>(&mut self, media: &mut Media<'_, N>) -> Result<(), MediaError> {
-        let has_failed = core::mem::take(&mut self.has_root_failed);
-        if has_failed { media.mark_bad(self.root.block) } else { Ok(()) }
+        self.failed_root.take().map_or(Ok(()), |block| media.mark_bad(block))
     }
 
     /// The front of a root on `block`.

@@ -125,7 +125,7 @@ fn a_transaction_that_was_refused_finds_space_the_next_time() {
     let (mut prng, mut most) = (Prng::new(1), 0);
     for turn in 0..120 {
         for _ in 0..prng.below(40) {
-            let id = prng.below(all as u64 / 3) as i64;
+            let id = prng.below(all.cast_unsigned() / 3).cast_signed();
             let mut tx = db.begin().unwrap();
             assert_eq!(tx.update(1, &[Value::Integer(id), Value::Blob(&[8; 150])]), Ok(true));
             tx.commit(Durability::Durable).unwrap();

@@ -126,10 +126,7 @@ fn worst_within(shape: Shape, rows: i64) -> Most {
     for row in 0..rows {
         let before = counted(tx.reading().unwrap().nand());
         match insert(&mut tx, row) {
-            Err(refused @ (DbError::Full | DbError::TransactionTooLong)) => {
-                println!("{shape:?}: {refused:?} at row {row}");
-                break;
-            }
+            Err(DbError::Full | DbError::TransactionTooLong) => break,
             inserted => inserted.unwrap(),
         }
         note(&mut most, before, counted(tx.reading().unwrap().nand()));
