@@ -113,19 +113,21 @@ impl Ubifs {
     fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
         let half = self.geometry.leb_size / 2;
         let has_spare = self.sums.index_lebs > self.index_lebs_needed();
-        let of = |wanted: Category| {
-            let all = self.lpt.known().filter(move |(_, it)| self.category(it) == wanted);
-            all.filter(move |(_, it)| it.gain() >= gain_min)
-        };
-        let dirty = of(Category::Dirty).max_by_key(|(_, it)| it.dirty);
-        let index = of(Category::DirtyIndex)
-            .filter(|(lnum, it)| has_spare && *lnum != self.index_head.0 && it.gain() >= half)
-            .max_by_key(|(_, it)| it.gain());
+        let dirty = self.first_of(Category::Dirty).filter(|(_, it)| it.gain() >= gain_min);
+        let index = self.first_of(Category::DirtyIndex);
+        let index = index.filter(|(_, it)| has_spare && it.gain() >= gain_min.max(half));
         let best = match (index, dirty) {
             (Some(index), Some(dirty)) if index.1.gain() < dirty.1.gain() => Some(dirty),
             (index, dirty) => index.or(dirty),
         };
-        best.or_else(|| of(Category::Free).find(|(_, it)| it.dirty >= self.geometry.dead))
+        let dead = self.geometry.dead;
+        let mut others = self.lpt.known().filter(|(_, it)| self.category(it) == Category::Free);
+        best.or_else(|| others.find(|(_, it)| it.gain() >= gain_min && it.dirty >= dead))
+    }
+
+    /// The first LEB of a category in its heap, but for the one that the index head is in.
+    fn first_of(&self, category: Category) -> Option<(u32, Lprops)> {
+        self.heap(category).find(|(lnum, _)| *lnum != self.index_head.0)
     }
 
     /// Read the properties of all LEBs, to be able to compare them.

@@ -70,7 +70,12 @@ pub(super) enum Category {
 
 impl Ubifs {
     pub(super) fn lprops(&mut self, lnum: u32) -> Result<Lprops, Fault> {
-        self.lpt.lprops(lnum, &mut self.ubi)
+        let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
+        for lnum in self.lpt.take_fresh() {
+            let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
+            self.heaps.change(lnum, (None, self.category(&lprops)), lprops);
+        }
+        Ok(lprops)
     }
 
     /// Change the properties of a LEB, and the sums accordingly.
@@ -82,6 +87,8 @@ impl Ubifs {
         }
         self.book(&old, false);
         self.book(&new, true);
+        let categories = (Some(self.category(&old)), self.category(&new));
+        self.heaps.change(lnum, categories, new);
         self.lpt.set_lprops(lnum, new, &mut self.ubi)
     }
 
@@ -152,9 +159,8 @@ impl Ubifs {
         let order =
             order.map(|category| (category != Category::Empty || pick_empty).then_some(category));
         let lnum = loop {
-            let best = order.iter().flatten().find_map(|&wanted| self.most_free(wanted, len));
-            let best = best.or_else(|| self.most_free(Category::Dirty, len));
-            if let Some(lnum) = best {
+            let mut order = order.iter().flatten().chain(&[Category::Dirty]);
+            if let Some(lnum) = order.find_map(|&category| self.first_with(category, len)) {
                 break lnum;
             }
             self.look_at_more()?;
@@ -174,8 +180,8 @@ impl Ubifs {
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {
-            let found = self.most_free(Category::Empty, leb_size);
-            if let Some(lnum) = found.or_else(|| self.most_free(Category::Freeable, 0)) {
+            let found = self.first_known(Category::Empty);
+            if let Some(lnum) = found.or_else(|| self.first_known(Category::Freeable)) {
                 break lnum;
             }
             match self.look_at_more() {
@@ -236,14 +242,24 @@ impl Ubifs {
         u32::try_from(all.count()).expect("below the LEB count")
     }
 
-    /// The LEB of a category with the most free space, if that is at least `len` bytes. Only LEBs
-    /// whose properties are in memory are compared.
-    fn most_free(&self, wanted: Category, len: u32) -> Option<u32> {
-        let all = self
-            .lpt
-            .known()
-            .filter(|(_, lprops)| self.category(lprops) == wanted && lprops.free >= len);
-        all.max_by_key(|&(lnum, lprops)| (lprops.free, u32::MAX - lnum)).map(|(lnum, _)| lnum)
+    /// The first LEB of a category, among those whose properties are in memory.
+    fn first_known(&self, wanted: Category) -> Option<u32> {
+        let mut all = self.lpt.known();
+        all.find(|(_, lprops)| self.category(lprops) == wanted).map(|(lnum, _)| lnum)
+    }
+
+    /// The LEBs of a category that has a heap, as they lie in it.
+    pub(super) fn heap(&self, category: Category) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        let lebs = self.heaps.lebs(category);
+        lebs.map(|lnum| (lnum, self.lpt.peek(lnum).expect("it was sorted in when it was read")))
+    }
+
+    /// The first LEB with `len` free bytes: an empty one, or one of a category that has a heap.
+    fn first_with(&self, category: Category, len: u32) -> Option<u32> {
+        if category == Category::Empty {
+            return self.first_known(category);
+        }
+        self.heap(category).find(|(_, it)| it.free >= len).map(|(lnum, _)| lnum)
     }
 
     /// Read the properties of 4 more LEBs, which one node of the LPT holds.

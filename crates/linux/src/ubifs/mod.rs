@@ -8,7 +8,8 @@
 //! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
 //! tnc/                                    the index in memory, a B+tree
 //! commit.rs                               the index and the LEB properties on flash
-//! collect.rs budget.rs                    space won back; space promised to dirty pages
+//! collect.rs heap.rs                      space won back, and from which LEB
+//! budget.rs                               space promised to dirty pages
 //! lprops.rs lpt/                          free and dirty space of each LEB
 //! mount.rs scan.rs replay.rs create.rs    mount
 //! audit.rs                                a check of the recorded space of each LEB
@@ -38,6 +39,7 @@ mod file;
 mod flusher;
 mod format;
 mod geometry;
+mod heap;
 mod inode;
 mod journal;
 mod key;
@@ -80,6 +82,7 @@ pub struct Ubifs {
     geometry: geometry::Geometry,
     sums: lprops::Sums,
     lpt: lpt::Lpt,
+    heaps: heap::Heaps,
     tnc: tnc::Tnc,
     index_head: (u32, u32),
     /// The LEB from which unknown properties are looked up next.

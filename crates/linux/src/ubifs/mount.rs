@@ -14,6 +14,7 @@ use super::format::{
     CsNode, FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
 };
 use super::geometry::{Geometry, LOG_LNUM, MASTER_LNUM};
+use super::heap::Heaps;
 use super::inode::Inodes;
 use super::log::Log;
 use super::lprops::{Category, Sums};
@@ -113,6 +114,7 @@ impl Ubifs {
             recorder,
             geometry,
             lpt,
+            heaps: Heaps::default(),
             heads: Default::default(),
             buds: BTreeMap::new(),
             bud_bytes: 0,

@@ -27,6 +27,8 @@ pub(in super::super) struct Lpt {
     pub(super) save_at: (u32, u32),
     /// LEBs to be unmapped once the commit is on flash.
     pub(super) done_with: Vec<u32>,
+    /// The places of pnodes that came into memory since [`Lpt::take_fresh`] asked last.
+    fresh: Vec<u32>,
 }
 
 impl Lpt {
@@ -90,6 +92,7 @@ impl Lpt {
             table_at: (first, 0),
             save_at: (0, 0),
             done_with: Vec::new(),
+            fresh: Vec::new(),
         }
     }
 
@@ -102,6 +105,12 @@ impl Lpt {
     pub(in super::super) fn lprops(&mut self, lnum: u32, ubi: &mut Ubi) -> Result<Lprops, Fault> {
         let (place, part) = self.place_of(lnum);
         Ok(self.pnode(place, ubi)?.node[part])
+    }
+
+    /// The properties of a main LEB, if they are in memory.
+    pub(in super::super) fn peek(&self, lnum: u32) -> Option<Lprops> {
+        let (place, part) = self.place_of(lnum);
+        self.pnodes[place as usize].as_ref().map(|pnode| pnode.node[part])
     }
 
     /// Change the properties of a main LEB, and make its nodes dirty.
@@ -124,6 +133,14 @@ impl Lpt {
             }
         }
         Ok(())
+    }
+
+    /// The main LEBs whose properties came into memory since this was asked last.
+    pub(in super::super) fn take_fresh(&mut self) -> impl Iterator<Item = u32> + use<> {
+        let (first, count) = (self.main_first, self.shape.main_lebs);
+        let fresh = std::mem::take(&mut self.fresh).into_iter();
+        let all = fresh.flat_map(|place| place * FANOUT..(place + 1) * FANOUT);
+        all.filter(move |&index| index < count).map(move |index| first + index)
     }
 
     /// The main LEBs whose properties are in memory.
@@ -164,6 +181,7 @@ impl Lpt {
                 None => [Lprops { free: self.shape.leb_size, ..Lprops::default() }; 4],
             };
             self.pnodes[place as usize] = Some(Cached { node, dirty: false });
+            self.fresh.push(place);
         }
         Ok(self.pnodes[place as usize].as_mut().expect("just read"))
     }

@@ -31,10 +31,9 @@ impl Ubifs {
         if self.has_index_lebs(self.index_lebs_for(order.len()))? {
             return Ok(());
         }
-        let is_of_index = |(lnum, it): &(u32, Lprops)| {
-            self.category(it) == Category::DirtyIndex && *lnum != self.index_head.0
-        };
-        let mut lebs: Vec<(u32, Lprops)> = self.lpt.known().filter(is_of_index).collect();
+        let of_index = self.heap(Category::DirtyIndex);
+        let mut lebs: Vec<(u32, Lprops)> =
+            of_index.filter(|(lnum, _)| *lnum != self.index_head.0).collect();
         lebs.sort_by_key(|(_, it)| it.gain());
         while let Some((lnum, _)) = lebs.pop() {
             let count = self.fill_gaps(lnum, order)?;

@@ -1,0 +1,175 @@
+//! LEBs among which space is sought, in the order in which they are found.
+//!
+//! The kernel keeps the LEBs of three categories in binary heaps (`lpt_heap`), by what there is to
+//! gain. Which one of several equal LEBs comes first follows from how its heap became what it is.
+//! The model keeps all of them, and the kernel 256 of each category.
+
+use super::lprops::Category;
+use super::lpt::Lprops;
+
+/// As a place: the LEB is not in the heap.
+const NOWHERE: usize = usize::MAX;
+
+/// LEBs with a value each, the greatest on top.
+#[derive(Clone, Debug, Default)]
+struct Heap {
+    /// Values and numbers of LEBs. None has a greater value than its parent, at half its place.
+    entries: Vec<(u32, u32)>,
+    /// Where a LEB is among them, by its number.
+    places: Vec<usize>,
+}
+
+impl Heap {
+    /// Put a LEB into the heap, or give it another value.
+    fn put(&mut self, lnum: u32, value: u32) {
+        if self.places.len() <= lnum as usize {
+            self.places.resize(lnum as usize + 1, NOWHERE);
+        }
+        let mut place = self.places[lnum as usize];
+        if place == NOWHERE {
+            place = self.entries.len();
+            self.entries.push((value, lnum));
+        }
+        self.entries[place].0 = value;
+        self.places[lnum as usize] = place;
+        self.settle(place);
+    }
+
+    fn remove(&mut self, lnum: u32) {
+        let place = self.places[lnum as usize];
+        self.places[lnum as usize] = NOWHERE;
+        self.entries.swap_remove(place);
+        if let Some(&(_, moved)) = self.entries.get(place) {
+            self.places[moved as usize] = place;
+            self.settle(place);
+        }
+    }
+
+    /// Move an entry up as long as it is greater than its parent; else down as long as a child is
+    /// greater.
+    fn settle(&mut self, mut place: usize) {
+        let value = self.entries[place].0;
+        let is_up = place > 0 && value > self.entries[(place - 1) / 2].0;
+        while is_up && place > 0 && value > self.entries[(place - 1) / 2].0 {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        while !is_up && let Some(child) = self.greater_child(place) {
+            self.swap(place, child);
+            place = child;
+        }
+    }
+
+    /// The greater child of an entry, the left one of two that are equal, if it is greater than
+    /// the entry.
+    fn greater_child(&self, place: usize) -> Option<usize> {
+        let value = |place: usize| self.entries.get(place).map(|(value, _)| *value);
+        let (left, right) = (2 * place + 1, 2 * place + 2);
+        let child = if value(right) > value(left) { right } else { left };
+        (value(child) > value(place)).then_some(child)
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.entries.swap(one, other);
+        for place in [one, other] {
+            self.places[self.entries[place].1 as usize] = place;
+        }
+    }
+}
+
+/// The heaps of all categories that have one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heaps {
+    dirty: Heap,
+    dirty_index: Heap,
+    free: Heap,
+}
+
+impl Heaps {
+    fn heap(&mut self, category: Category) -> Option<&mut Heap> {
+        match category {
+            Category::Dirty => Some(&mut self.dirty),
+            Category::DirtyIndex => Some(&mut self.dirty_index),
+            Category::Free => Some(&mut self.free),
+            _ => None,
+        }
+    }
+
+    /// Note that a LEB has other properties, and perhaps another category than before.
+    pub(super) fn change(
+        &mut self,
+        lnum: u32,
+        (old, new): (Option<Category>, Category),
+        lprops: Lprops,
+    ) {
+        if let Some(heap) = old.filter(|old| *old != new).and_then(|old| self.heap(old)) {
+            heap.remove(lnum);
+        }
+        let value = match new {
+            Category::Dirty => lprops.dirty,
+            Category::Free => lprops.free,
+            _ => lprops.gain(),
+        };
+        if let Some(heap) = self.heap(new) {
+            heap.put(lnum, value);
+        }
+    }
+
+    /// The LEBs of a category that has a heap, as they lie in it: one with the greatest value comes
+    /// first, and none comes before its parent.
+    pub(super) fn lebs(&self, category: Category) -> impl Iterator<Item = u32> + '_ {
+        let entries: &[(u32, u32)] = match category {
+            Category::Dirty => &self.dirty.entries,
+            Category::DirtyIndex => &self.dirty_index.entries,
+            Category::Free => &self.free.entries,
+            _ => &[],
+        };
+        entries.iter().map(|(_, lnum)| *lnum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_is_on_top_whatever_comes_and_goes() {
+        let (mut heap, mut values) = (Heap::default(), std::collections::BTreeMap::new());
+        let mut state = 1_u32;
+        for _ in 0..5_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (lnum, value) = (state >> 27, state >> 8 & 15);
+            if value == 0 && values.remove(&lnum).is_some() {
+                heap.remove(lnum);
+            } else if value > 0 {
+                heap.put(lnum, value);
+                values.insert(lnum, value);
+            }
+            let mut entries = heap.entries.clone();
+            entries.sort_unstable();
+            let mut wanted: Vec<_> = values.iter().map(|(lnum, value)| (*value, *lnum)).collect();
+            wanted.sort_unstable();
+            assert_eq!(entries, wanted);
+            let top = heap.entries.first().map(|(value, _)| *value);
+            assert_eq!(top, values.values().max().copied());
+        }
+    }
+
+    /// A LEB does not pass one that is equal. The last one takes the place of one that goes, and of
+    /// two equal children the left one goes up.
+    #[test]
+    fn of_equal_lebs_the_history_decides() {
+        let top = |heap: &Heap| heap.entries[0].1;
+        let mut heap = Heap::default();
+        (1..=4).for_each(|lnum| heap.put(lnum, 5));
+        assert_eq!(top(&heap), 1);
+        heap.remove(1);
+        assert_eq!(top(&heap), 4);
+        heap.put(4, 3);
+        assert_eq!(top(&heap), 2, "the left child");
+        heap.put(4, 5);
+        assert_eq!(top(&heap), 2);
+        heap.put(4, 6);
+        assert_eq!(top(&heap), 4);
+    }
+}
