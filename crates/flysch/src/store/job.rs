@@ -68,7 +68,7 @@ pub(crate) enum Due {
 /// of an open transaction do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recents {
-    count: usize,
+    pub(crate) count: usize,
     fresh: usize,
     pub(crate) entries: u32,
 }

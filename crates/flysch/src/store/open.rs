@@ -29,15 +29,20 @@ impl Store<'_> {
     }
 
     /// Whether the transaction may not flush entries any more: its commit would find no place in
-    /// the table of runs, and there is nothing to merge.
+    /// the table of runs, and there is nothing to merge, nor will there be once fewer places are
+    /// left.
     pub(crate) fn is_open_full(&self) -> bool {
-        self.is_nearly_full() && self.job.is_none() && self.due().is_none()
+        let is_merged = self.recents().count == 0 && self.job.is_none() && self.due().is_none();
+        self.is_nearly_full() && self.has_opens() && is_merged
+    }
+
+    fn has_opens(&self) -> bool {
+        self.runs.heads().any(|(_, head)| head.is(OPEN))
     }
 
     /// Whether the merge under way has to end before the transaction flushes again.
     pub(crate) fn is_open_late(&self) -> bool {
-        let has_opens = || self.runs.heads().any(|(_, head)| head.is(OPEN));
-        self.runs.room() < OPEN_ROOM && self.job.is_some() && has_opens()
+        self.runs.room() < OPEN_ROOM && self.job.is_some() && self.has_opens()
     }
 
     /// Begin a small job of the transaction's runs.
