@@ -171,5 +171,7 @@ mod tests {
         assert_eq!(top(&heap), 2);
         heap.put(4, 6);
         assert_eq!(top(&heap), 4);
+        heap.put(5, 6);
+        assert_eq!(top(&heap), 4, "it goes up no further than below an equal one");
     }
 }
