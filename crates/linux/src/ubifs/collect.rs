@@ -103,8 +103,7 @@ impl Ubifs {
 
     /// A LEB that holds nothing valid, if the index leaves one.
     fn free_leb(&self) -> Option<u32> {
-        let mut lebs = self.list(Category::Empty).into_iter().chain(self.list(Category::Freeable));
-        lebs.next().filter(|_| self.index_leaves_leb())
+        self.first_unused().filter(|_| self.index_leaves_leb())
     }
 
     /// The LEB whose collection gains the most, if any gains `gain_min` bytes: the dirtiest one, or
@@ -113,8 +112,9 @@ impl Ubifs {
     fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
         let half = self.geometry.leb_size / 2;
         let has_spare = self.sums.index_lebs > self.index_lebs_needed();
-        let dirty = self.first_of(Category::Dirty).filter(|(_, it)| it.gain() >= gain_min);
-        let index = self.first_of(Category::DirtyIndex);
+        let dirty =
+            self.collectable(Category::Dirty).next().filter(|(_, it)| it.gain() >= gain_min);
+        let index = self.collectable(Category::DirtyIndex).next();
         let index = index.filter(|(_, it)| has_spare && it.gain() >= gain_min.max(half));
         let best = match (index, dirty) {
             (Some(index), Some(dirty)) if index.1.gain() < dirty.1.gain() => Some(dirty),
@@ -125,9 +125,12 @@ impl Ubifs {
         best.or_else(|| others.find(|(_, it)| it.gain() >= gain_min && it.dirty >= dead))
     }
 
-    /// The first LEB of a category in its heap, but for the one that the index head is in.
-    fn first_of(&self, category: Category) -> Option<(u32, Lprops)> {
-        self.heap(category).find(|(lnum, _)| *lnum != self.index_head.0)
+    /// The LEBs of a category as they lie in its heap, but for the one that the index head is in.
+    pub(super) fn collectable(
+        &self,
+        category: Category,
+    ) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        self.heap(category).filter(|(lnum, _)| *lnum != self.index_head.0)
     }
 
     /// Read the properties of all LEBs, to be able to compare them.

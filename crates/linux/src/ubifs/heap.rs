@@ -45,16 +45,15 @@ impl Heap {
         }
     }
 
-    /// Move an entry up as long as it is greater than its parent; else down as long as a child is
-    /// greater.
+    /// Move an entry up as long as it is greater than its parent, or down as long as a child is
+    /// greater. Below one that went up, none is.
     fn settle(&mut self, mut place: usize) {
         let value = self.entries[place].0;
-        let is_up = place > 0 && value > self.entries[(place - 1) / 2].0;
-        while is_up && place > 0 && value > self.entries[(place - 1) / 2].0 {
+        while place > 0 && value > self.entries[(place - 1) / 2].0 {
             self.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
         }
-        while !is_up && let Some(child) = self.greater_child(place) {
+        while let Some(child) = self.greater_child(place) {
             self.swap(place, child);
             place = child;
         }

@@ -154,11 +154,11 @@ impl Ubifs {
     pub(super) fn touch(&mut self, ino: u32, dirt: Dirt) -> Result<(), Fault> {
         let (now, time) = (self.recorder.clock().now_ns(), self.file_time_ns());
         let inode = self.inode(ino)?;
+        inode.dirty_since_ns.get_or_insert(now);
         if inode.node.mtime_ns != time || dirt > Dirt::Times {
             inode.node.mtime_ns = time;
             self.make_inode_dirty(ino, dirt)?;
         }
-        self.inode(ino)?.dirty_since_ns.get_or_insert(now);
         self.arm_flusher();
         Ok(())
     }

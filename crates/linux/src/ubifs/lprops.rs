@@ -71,8 +71,7 @@ pub(super) enum Category {
 impl Ubifs {
     pub(super) fn lprops(&mut self, lnum: u32) -> Result<Lprops, Fault> {
         let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
-        for lnum in self.lpt.take_fresh() {
-            let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
+        for (lnum, lprops) in self.lpt.take_fresh() {
             self.heaps.change(lnum, (None, self.category(&lprops)), lprops);
         }
         Ok(lprops)
@@ -180,8 +179,7 @@ impl Ubifs {
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
         let leb_size = self.geometry.leb_size;
         let lnum = loop {
-            let found = self.first_known(Category::Empty);
-            if let Some(lnum) = found.or_else(|| self.first_known(Category::Freeable)) {
+            if let Some(lnum) = self.first_unused() {
                 break lnum;
             }
             match self.look_at_more() {
@@ -243,9 +241,14 @@ impl Ubifs {
     }
 
     /// The first LEB of a category, among those whose properties are in memory.
-    fn first_known(&self, wanted: Category) -> Option<u32> {
+    pub(super) fn first_known(&self, wanted: Category) -> Option<u32> {
         let mut all = self.lpt.known();
         all.find(|(_, lprops)| self.category(lprops) == wanted).map(|(lnum, _)| lnum)
+    }
+
+    /// The first LEB that holds nothing valid, an empty one if there is one.
+    pub(super) fn first_unused(&self) -> Option<u32> {
+        self.first_known(Category::Empty).or_else(|| self.first_known(Category::Freeable))
     }
 
     /// The LEBs of a category that has a heap, as they lie in it.

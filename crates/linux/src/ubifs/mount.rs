@@ -227,8 +227,8 @@ impl Ubifs {
             }
         }
         self.gc_lnum = NO_LEB;
-        let found = match self.list(Category::Empty).first() {
-            Some(&lnum) => Some(lnum),
+        let found = match self.first_known(Category::Empty) {
+            Some(lnum) => Some(lnum),
             None => self.find_free_space(leb_size, false).ok().map(|(lnum, _)| lnum),
         };
         if let Some(lnum) = found {

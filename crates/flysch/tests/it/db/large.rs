@@ -72,7 +72,7 @@ pub(super) type Small<'ram, 'i> = Db<'ram, 'static, &'i mut Image>;
 /// A chip, and the memory beside it.
 #[derive(Clone)]
 pub(super) struct Device {
-    pub(super) image: Image,
+    image: Image,
     memory: Option<Memory>,
 }
 

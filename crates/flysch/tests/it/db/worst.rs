@@ -99,9 +99,13 @@ fn an_insert_with_its_commit_does_no_more_than_it_says() {
         let rows = std::env::var("FLYSCH_WORST_ROWS").map_or(6_000, |text| text.parse().unwrap());
         let most = worst(shape, rows);
         println!("{shape:?}: reads, programs and erases {most:?}");
-        let is_kept = most.iter().zip(limit(shape.0)).all(|(most, limit)| *most <= limit);
-        assert!(is_kept, "{shape:?}: reads, programs and erases {most:?}");
+        check(shape, most, limit(shape.0));
     }
+}
+
+fn check(shape: Shape, most: Most, limit: Most) {
+    let is_kept = most.iter().zip(limit).all(|(most, limit)| *most <= limit);
+    assert!(is_kept, "{shape:?}: reads, programs and erases {most:?}");
 }
 
 /// A run of a large memory table takes several pages. On small pages merges fall behind, and a row
@@ -141,7 +145,6 @@ fn a_row_of_a_large_transaction_does_no_more_than_it_says() {
         let rows = std::env::var("FLYSCH_WORST_ROWS").map_or(20_000, |text| text.parse().unwrap());
         let most = worst_within(shape, rows);
         println!("{shape:?}: reads, programs and erases {most:?}");
-        let is_kept = most.iter().zip(limit_within(shape.0)).all(|(most, limit)| *most <= limit);
-        assert!(is_kept, "{shape:?}: reads, programs and erases {most:?}");
+        check(shape, most, limit_within(shape.0));
     }
 }

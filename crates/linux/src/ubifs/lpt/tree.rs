@@ -136,11 +136,12 @@ impl Lpt {
     }
 
     /// The main LEBs whose properties came into memory since this was asked last.
-    pub(in super::super) fn take_fresh(&mut self) -> impl Iterator<Item = u32> + use<> {
-        let (first, count) = (self.main_first, self.shape.main_lebs);
+    pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
         let fresh = std::mem::take(&mut self.fresh).into_iter();
         let all = fresh.flat_map(|place| place * FANOUT..(place + 1) * FANOUT);
-        all.filter(move |&index| index < count).map(move |index| first + index)
+        let all = all.filter(|&index| index < self.shape.main_lebs);
+        let lebs = all.map(|index| self.main_first + index);
+        lebs.filter_map(|lnum| Some((lnum, self.peek(lnum)?))).collect()
     }
 
     /// The main LEBs whose properties are in memory.

@@ -31,9 +31,7 @@ impl Ubifs {
         if self.has_index_lebs(self.index_lebs_for(order.len()))? {
             return Ok(());
         }
-        let of_index = self.heap(Category::DirtyIndex);
-        let mut lebs: Vec<(u32, Lprops)> =
-            of_index.filter(|(lnum, _)| *lnum != self.index_head.0).collect();
+        let mut lebs: Vec<(u32, Lprops)> = self.collectable(Category::DirtyIndex).collect();
         lebs.sort_by_key(|(_, it)| it.gain());
         while let Some((lnum, _)) = lebs.pop() {
             let count = self.fill_gaps(lnum, order)?;
