@@ -81,7 +81,8 @@ impl PageCache {
 
     /// Note that a page was used, so that it leaves the cache later.
     pub fn touch(&mut self, ino: Ino, index: u32) {
-        if !self.contains(ino, index) {
+        let newest = self.ages.last_key_value().map(|(_, &page)| page);
+        if newest == Some((ino, index)) || !self.contains(ino, index) {
             return;
         }
         let used_at = self.next_use(ino, index);

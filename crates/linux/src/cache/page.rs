@@ -11,7 +11,7 @@ pub(crate) const PAGE_SIZE: u32 = 4096;
 pub type PageBytes = [u8; CACHE_PAGE_SIZE];
 
 /// The most memory that waits for pages to come, pages.
-const SPARE_MAX: usize = 1024;
+const SPARE_MAX: usize = 4096;
 
 thread_local! {
     /// The memory of pages that left a cache.

@@ -6,6 +6,7 @@
 
 use super::lprops::Category;
 use super::lpt::Lprops;
+use strum::EnumCount;
 
 /// As a place: the LEB is not in the heap.
 const NOWHERE: usize = usize::MAX;
@@ -82,6 +83,8 @@ pub(super) struct Heaps {
     dirty: Heap,
     dirty_index: Heap,
     free: Heap,
+    /// Number of LEBs of each category, with those that have no heap.
+    counts: [u32; Category::COUNT],
 }
 
 impl Heaps {
@@ -104,6 +107,10 @@ impl Heaps {
         if let Some(heap) = old.filter(|old| *old != new).and_then(|old| self.heap(old)) {
             heap.remove(lnum);
         }
+        if let Some(old) = old {
+            self.counts[old as usize] -= 1;
+        }
+        self.counts[new as usize] += 1;
         let value = match new {
             Category::Dirty => lprops.dirty,
             Category::Free => lprops.free,
@@ -112,6 +119,11 @@ impl Heaps {
         if let Some(heap) = self.heap(new) {
             heap.put(lnum, value);
         }
+    }
+
+    /// Number of LEBs of a category.
+    pub(super) const fn count(&self, category: Category) -> u32 {
+        self.counts[category as usize]
     }
 
     /// The LEBs of a category that has a heap, as they lie in it: one with the greatest value comes

@@ -7,6 +7,7 @@ use super::format::MasterNode;
 use super::geometry::Geometry;
 use super::lpt::Lprops;
 use crate::cpu::Unit;
+use strum::EnumCount;
 
 /// Sums over the main area, bytes or LEBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +58,11 @@ impl Sums {
 }
 
 /// What a LEB can be used for when space is sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount)]
 pub(super) enum Category {
     Empty,
+    /// Empty, and given to somebody who has not written to it yet.
+    TakenEmpty,
     Freeable,
     FreeableIndex,
     DirtyIndex,
@@ -132,6 +135,7 @@ impl Ubifs {
     pub(super) fn category(&self, lprops: &Lprops) -> Category {
         let leb_size = self.geometry.leb_size;
         match lprops {
+            Lprops { taken: true, free, .. } if *free == leb_size => Category::TakenEmpty,
             Lprops { taken: true, .. } => Category::None,
             Lprops { free, .. } if *free == leb_size => Category::Empty,
             Lprops { index: true, .. } if lprops.gain() == leb_size => Category::FreeableIndex,
@@ -212,7 +216,7 @@ impl Ubifs {
 
     /// Whether the journal may take an empty LEB: enough of them must be left for the index.
     fn may_take_empty(&self) -> bool {
-        self.index_leaves_leb() && self.sums.empty_lebs > self.taken_empty_lebs()
+        self.index_leaves_leb() && self.sums.empty_lebs > self.count(Category::TakenEmpty)
     }
 
     /// Whether more LEBs are left for the index than it may come to need.
@@ -225,19 +229,13 @@ impl Ubifs {
     pub(super) fn lebs_for_index(&self) -> u32 {
         let collected = u32::try_from(self.collected_index.len()).expect("below the LEB count");
         let lebs = self.sums.empty_lebs + self.count(Category::Freeable) + collected;
-        lebs.saturating_sub(self.taken_empty_lebs())
-    }
-
-    fn taken_empty_lebs(&self) -> u32 {
-        let leb_size = self.geometry.leb_size;
-        let taken = self.lpt.known().filter(|(_, it)| it.taken && it.free == leb_size);
-        u32::try_from(taken.count()).expect("below the LEB count")
+        lebs.saturating_sub(self.count(Category::TakenEmpty))
     }
 
     /// Number of LEBs of a category, among those whose properties are in memory.
-    pub(super) fn count(&self, wanted: Category) -> u32 {
-        let all = self.lpt.known().filter(|(_, lprops)| self.category(lprops) == wanted);
-        u32::try_from(all.count()).expect("below the LEB count")
+    fn count(&self, wanted: Category) -> u32 {
+        let fresh = self.lpt.fresh().filter(|(_, lprops)| self.category(lprops) == wanted);
+        self.heaps.count(wanted) + u32::try_from(fresh.count()).expect("below the LEB count")
     }
 
     /// The first LEB of a category, among those whose properties are in memory.

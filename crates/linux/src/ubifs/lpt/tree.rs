@@ -135,13 +135,18 @@ impl Lpt {
         Ok(())
     }
 
-    /// The main LEBs whose properties came into memory since this was asked last.
-    pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
-        let fresh = std::mem::take(&mut self.fresh).into_iter();
-        let all = fresh.flat_map(|place| place * FANOUT..(place + 1) * FANOUT);
+    /// The main LEBs whose properties came into memory since [`Lpt::take_fresh`] was called last.
+    pub(in super::super) fn fresh(&self) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        let all = self.fresh.iter().flat_map(|place| place * FANOUT..(place + 1) * FANOUT);
         let all = all.filter(|&index| index < self.shape.main_lebs);
         let lebs = all.map(|index| self.main_first + index);
-        lebs.filter_map(|lnum| Some((lnum, self.peek(lnum)?))).collect()
+        lebs.filter_map(|lnum| Some((lnum, self.peek(lnum)?)))
+    }
+
+    pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
+        let fresh = self.fresh().collect();
+        self.fresh.clear();
+        fresh
     }
 
     /// The main LEBs whose properties are in memory.
