@@ -2,9 +2,10 @@
 
 use flysch_nand::Nand;
 
+use super::spill::Spilled;
 use super::{Db, DbError};
 use crate::log::{Body, Doubt, HAS_NVRAM, Log, NUMBER_MAX, NvLog, PROGRAMS_MAX};
-use crate::media::{Media, MediaError, Space};
+use crate::media::{Media, MediaError, Numbers, Space};
 use crate::record::Records;
 use crate::store::Store;
 
@@ -283,13 +284,31 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_none(), "an open transaction's blocks are in no record");
         debug_assert!(!self.is_lazy, "blocks are let go by what is on flash");
         self.let_go_at = self.store.changes();
-        let (store, spilled) = (&self.store, self.spilled);
-        let (head, numbers) = (self.media.head(Space::Young), self.media.numbers());
-        self.media.let_go(|space, block| {
-            space.holds_rows()
-                || store.is_live(space, block)
-                || spilled.keeps((space, block), head, numbers)
-        });
+        let young = (self.media.head(Space::Young), self.media.numbers());
+        self.media.let_go(is_live(&self.store, self.spilled, young));
         self.spilled.is_letting_go = false;
+    }
+
+    /// Number of blocks of old runs that become free with the next record. Cost: none.
+    pub(super) fn going(&self) -> u32 {
+        if !self.may_let_go() {
+            return 0;
+        }
+        let young = (self.media.head(Space::Young), self.media.numbers());
+        self.media.count_going(is_live(&self.store, self.spilled, young))
+    }
+}
+
+/// Whether the next record still needs a block: one of rows, of a run that is there, or of a sort
+/// whose next page is that of the space of recent runs.
+fn is_live(
+    store: &Store<'_>,
+    spilled: Spilled,
+    (head, numbers): (u32, Numbers),
+) -> impl Fn(Space, u32) -> bool {
+    move |space, block| {
+        space.holds_rows()
+            || store.is_live(space, block)
+            || spilled.keeps((space, block), head, numbers)
     }
 }

@@ -14,8 +14,11 @@ use crate::media::{Copied, MediaError, Use};
 
 /// Erases after which the wear of all blocks is compared again.
 const ERASES_BETWEEN: u32 = 8;
-/// How much less than another one a block must be worn to be copied, in the block table's units.
-const WEAR_SPREAD: u8 = 10;
+/// How much less than a free one a block must be worn to be copied, in the block table's units.
+const WEAR_SPREAD: u8 = 7;
+/// Dead sixteenths of a block that are worth a unit of wear: compaction may free the block, so that
+/// nothing need be copied.
+const DEAD_A_UNIT: u8 = 8;
 /// Programmed pages for which one page is copied.
 const PAGES_A_COPY: u64 = 4;
 /// Greatest number of copies that may be postponed.
@@ -109,13 +112,13 @@ impl<N: Nand> Db<'_, '_, N> {
         self.least_worn()
     }
 
+    /// The block that is worn least, if the block to which it would be copied is worn much more.
     fn least_worn(&self) -> Option<u32> {
         let table = &self.media.table;
-        let counts = |block: &u32| !matches!(table.at(*block), Use::Bad | Use::Root);
-        let most = (0..table.len()).filter(counts).map(|block| table.wear(block)).max()?;
-        let least = (0..table.len()).filter(|block| self.may_copy(*block));
-        let block = least.min_by_key(|block| table.wear(*block))?;
-        (table.wear(block) + WEAR_SPREAD <= most).then_some(block)
+        let wear = |block: u32| table.wear(block) + table.dead(block) / DEAD_A_UNIT;
+        let blocks = (0..table.len()).filter(|block| self.may_copy(*block));
+        let block = blocks.min_by_key(|block| wear(*block))?;
+        (wear(block) + WEAR_SPREAD <= table.greatest_free_wear()).then_some(block)
     }
 
     /// Whether a block may be copied: no head lies in it, and the next record does not let it go.

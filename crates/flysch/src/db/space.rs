@@ -17,6 +17,10 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
+/// Rows of a record from which on the next transaction is taken for one of many rows, too.
+const ROWS_MANY: u32 = 16;
+/// Blocks that a transaction of many rows finds beside the one that each finds.
+const BLOCKS_OF_MANY: u32 = 2;
 /// Bytes of a row of one small number.
 const ROW_SIZE_LEAST: u32 = 5;
 /// Greatest number of records that one call writes so that blocks may go.
@@ -58,8 +62,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn kept_back(&self, claim: Claim) -> u32 {
         // The heads of new rows and of moved ones each take a block.
         let base = u32::from(list_len(self.media.partition().count)) + 2;
-        // A merge writes an index again before it lets the old runs go.
-        let merged = self.store.merge_size().div_ceil(self.media.geometry().pages_per_block);
+        let merged = self.kept_for_merge();
         let kept = match claim {
             Claim::Shrink => base,
             Claim::Turn => base + 1,
@@ -67,6 +70,11 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         debug_assert!(kept >= base, "what ends rows stops last");
         kept
+    }
+
+    /// Blocks kept back for a merge, which writes an index again before it lets the old runs go.
+    fn kept_for_merge(&self) -> u32 {
+        self.store.merge_size().div_ceil(self.media.geometry().pages_per_block)
     }
 
     /// Blocks kept back for rings, so that they go on where other tables are refused rows. Their
@@ -83,9 +91,17 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether there is space for a row, and so many free blocks more.
     fn has_space(&self, claim: Claim, more: u32) -> bool {
-        let is_free = self.media.free_count() > self.kept_back(claim) + more;
+        let is_free = self.has_free(claim, more);
         let has_spans = self.media.spans.as_slice().len() < SPANS_REFUSED;
         is_free && has_spans && self.has_numbers(claim, 0)
+    }
+
+    /// Whether more blocks are free than are kept back, and so many more. What is kept back for the
+    /// next merge may be blocks that the last one has left, which are free once there is a record.
+    fn has_free(&self, claim: Claim, more: u32) -> bool {
+        let (free, kept) = (self.media.free_count(), self.kept_back(claim) + more);
+        let for_merge = if claim == Claim::Grow { self.kept_for_merge() } else { 0 };
+        free > kept || free + for_merge > kept && free + for_merge.min(self.going()) > kept
     }
 
     /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings
@@ -143,6 +159,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// it is one when a block is needed.
     pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
         self.compaction.refused = 0;
+        self.compaction.is_for_many = rows >= ROWS_MANY;
         if !self.is_pressed() {
             return Ok(());
         }
@@ -160,7 +177,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
+    /// Whether a transaction may begin. It may come to the end of a block of rows and of one of a
+    /// run, and nothing is moved before it ends, so one of many rows finds two blocks more. Until the compaction that commits do has freed a block, and
     /// again after a refused row, there has to be space for a few rows, whatever blocks these come
     /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
     /// Numbers are always wanted for many blocks: transactions that are rolled back use them up,
@@ -170,7 +188,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let few_rows = 2 + u32::from(list_len(blocks));
         // A transaction that is tried again and again finds more space each time.
         let tried = (few_rows + 2 * u32::from(self.compaction.refused)).min(blocks / 2);
-        let wanted = if self.compaction.keeps_up { 0 } else { tried };
+        let many = if self.compaction.is_for_many { BLOCKS_OF_MANY } else { 0 };
+        let wanted = if self.compaction.keeps_up { many } else { tried };
         let many_blocks = self.media.numbers().block_count() / 16;
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }

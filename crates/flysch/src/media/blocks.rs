@@ -205,17 +205,27 @@ impl<N: Nand> Media<'_, N> {
     /// of rows; a block for which it has no place stays.
     pub(crate) fn let_go(&mut self, is_live: impl Fn(Space, u32) -> bool) {
         for block in 0..self.table.len() {
-            let Use::Data(space, number) = self.table.at(block) else { continue };
-            let is_void = self.spans.cover(space, number, self.numbers);
-            if self.is_head(space, number) || !is_void && is_live(space, number) {
-                continue;
-            }
+            let Some(space) = self.goes(block, &is_live) else { continue };
             if !space.holds_rows() {
                 self.table.set(block, Use::Free);
             } else if self.changes.room() > CHANGES_KEPT {
                 self.assign(block, Use::Free);
             }
         }
+    }
+
+    /// Number of blocks of runs that would be freed.
+    pub(crate) fn count_going(&self, is_live: impl Fn(Space, u32) -> bool) -> u32 {
+        let goes = |block: &u32| self.goes(*block, &is_live).is_some_and(|it| !it.holds_rows());
+        (0..self.table.len()).filter(goes).count() as u32
+    }
+
+    /// The space of a block that may be freed; None if it has to stay.
+    fn goes(&self, block: u32, is_live: impl Fn(Space, u32) -> bool) -> Option<Space> {
+        let Use::Data(space, number) = self.table.at(block) else { return None };
+        let is_void = self.spans.cover(space, number, self.numbers);
+        let stays = self.is_head(space, number) || !is_void && is_live(space, number);
+        (!stays).then_some(space)
     }
 
     pub(super) fn erase_next(&mut self, wanted: Wear) -> Result<u32, MediaError> {

@@ -208,6 +208,12 @@ impl<'ram> Table<'ram> {
         self.note(block) >> 4
     }
 
+    /// The wear of the most worn free block, which content that stays is given; 0 if none is free.
+    pub(crate) fn greatest_free_wear(&self) -> u8 {
+        let free = (0..self.len()).filter(|block| self.at(*block) == Use::Free);
+        free.map(|block| self.wear(block)).max().unwrap_or(0)
+    }
+
     /// Note that a block was erased. `erases` is the device's number of erases with this one.
     ///
     /// A unit of wear is 1, 2, 4 and so on erases as the device ages, but never more than a
@@ -226,7 +232,10 @@ impl<'ram> Table<'ram> {
         if self.wear(block) == WEAR_MAX {
             let counts = |block: &u32| !matches!(self.at(*block), Use::Bad | Use::Root);
             let least = (0..self.len()).filter(counts).map(|block| self.wear(block)).min();
-            self.change_wear(|wear| wear.saturating_sub(least.unwrap_or(0)));
+            // The most worn blocks stay apart, whatever the least worn one is. Those of roots may be
+            // worn far more, and would wipe out what is known of the others.
+            let least = least.unwrap_or(0).max(u8::from(counts(&block)));
+            self.change_wear(|wear| wear.saturating_sub(least));
         }
         let wear = (self.wear(block) + 1).min(WEAR_MAX);
         self.entries[block as usize * ENTRY_SIZE + 2] = wear << 4 | self.dead(block);
@@ -314,5 +323,22 @@ mod tests {
         table.set_dead(1, 9);
         table.set(1, Use::Log);
         assert_eq!((table.wear(1), table.dead(1)), (0, 0), "what is dead goes with the block");
+    }
+
+    /// One block is never erased, and one holds roots.
+    #[test]
+    fn the_most_worn_blocks_stay_apart() {
+        let mut memory = [0; 4 * ENTRY_SIZE];
+        let mut table = Table::new(&mut memory, false);
+        table.set(3, Use::Root);
+        (1..=15).for_each(|erases| table.note_erase(0, erases));
+        (1..=10).for_each(|erases| table.note_erase(1, erases));
+        (1..=30).for_each(|erases| table.note_erase(3, erases));
+        assert_eq!([0, 1, 2, 3].map(|block| table.wear(block)), [15, 10, 0, 15]);
+        (31..=33).for_each(|erases| table.note_erase(0, erases));
+        assert_eq!([0, 1, 2].map(|block| table.wear(block)), [15, 7, 0]);
+        assert_eq!(table.greatest_free_wear(), 15);
+        table.set(0, Use::Log);
+        assert_eq!(table.greatest_free_wear(), 7, "that of the log is not free");
     }
 }

@@ -10,6 +10,11 @@ use crate::record::ROW_SPACES;
 pub(super) const WINDOW_MAX: usize = 256;
 /// The least dead share of a victim, in sixteenths.
 const DEAD_MIN: u8 = 2;
+/// How much less than a free one a block must be worn to be moved before others, in the block
+/// table's units: before it is worn so much less that it is copied with all that is dead in it.
+const WEAR_SPREAD: u8 = 5;
+/// How many times as much such a block is worth moving.
+const LESS_WORN_FACTOR: u32 = 64;
 /// Number of void spans from which on such a block is moved even from under a snapshot.
 const SPANS_FORCED: usize = 14;
 const _: () = assert!(SPANS_MANY < SPANS_FORCED, "blocks are moved before snapshots yield");
@@ -136,6 +141,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let mut best: Option<(u32, (Space, u32))> = None;
         let has_many_spans = self.media.spans.as_slice().len() >= SPANS_MANY;
         let turning = ROW_SPACES.map(|space| self.is_turning(space));
+        let most_worn = self.media.table.greatest_free_wear();
         for block in 0..self.media.table.len() {
             let Use::Data(space, number) = self.media.table.at(block) else { continue };
             if !space.is_compacted() || !self.may_move(space, number) {
@@ -152,7 +158,9 @@ impl<N: Nand> Db<'_, '_, N> {
             let score = if is_first || keeps_span {
                 u32::MAX
             } else if self.is_worth_moving(block) {
-                dead * (age + 4) * 64 / (32 - dead)
+                let is_less_worn = self.media.table.wear(block) + WEAR_SPREAD <= most_worn;
+                let factor = if is_less_worn { LESS_WORN_FACTOR } else { 1 };
+                dead * (age + 4) * 64 / (32 - dead) * factor
             } else {
                 continue;
             };

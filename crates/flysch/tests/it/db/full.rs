@@ -315,3 +315,33 @@ fn fill_some(db: &mut Db<'_, 'static, &mut Image>, from: i64, count: i64) -> i64
     }
     count
 }
+
+/// Transactions of 64 rows replace rows of a device of which more than half is in use, at any
+/// place. None is refused a row: what is dead is freed in time.
+#[test]
+fn rows_are_replaced_by_large_transactions_for_ever() {
+    const BATCH: usize = 64;
+    let (mut image, mut ram) = (Image::of(2048, 16, 96), vec![0; 16_384]);
+    let options = Options { capacity: 13_000, ..OPTIONS };
+    let mut db = Db::create(&mut image, &SCHEMA, options, &mut ram).unwrap();
+    let note = |id: i64| [Value::Integer(id), Value::Blob(&[7; 90])];
+    let ids: Vec<i64> = (0..options.capacity.into()).collect();
+    for some in ids.chunks(BATCH) {
+        let mut tx = db.begin().unwrap();
+        some.iter().for_each(|id| tx.insert(1, &note(*id)).unwrap());
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let in_use = db.stats().blocks - db.stats().free_blocks;
+    assert!(in_use > db.stats().blocks / 2, "{in_use} blocks are in use");
+    let mut prng = Prng::new(5);
+    for turn in 0..800 {
+        let mut tx = db.begin().unwrap();
+        for _ in 0..BATCH {
+            let id = prng.below(ids.len() as u64) as i64;
+            assert_eq!(tx.update(1, &note(id)), Ok(true), "transaction {turn}");
+        }
+        tx.commit(Durability::Durable).unwrap();
+    }
+    assert!(db.stats().erases > 4 * db.stats().blocks, "{:?}", db.stats());
+    assert_eq!(count(&mut db), ids.len() as i64);
+}
