@@ -17,9 +17,10 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Rows of a record from which on the next transaction is taken for one of many rows, too.
+/// Rows of a record from which on the next transaction is taken to be long, too.
 const ROWS_MANY: u32 = 16;
-/// Blocks that a transaction of many rows finds beside the one that each finds.
+/// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
+/// run, to the end of which it may come.
 const BLOCKS_OF_MANY: u32 = 2;
 /// Bytes of a row of one small number.
 const ROW_SIZE_LEAST: u32 = 5;
@@ -150,16 +151,22 @@ impl<N: Nand> Db<'_, '_, N> {
         self.kept_back(Claim::Grow) + 4 + self.media.partition().count / 128
     }
 
-    /// Whether rows have to be moved even where that frees little.
+    /// Whether rows have to be moved even where that frees little. A session begins with it earlier,
+    /// so that it has freed a block before one is wanted ahead of a transaction.
     fn is_pressed(&mut self) -> bool {
-        self.media.free_count() < self.wanted_free() || self.has_to_move()
+        let ahead = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
+        self.media.free_count() < self.wanted_free() + ahead || self.has_to_move()
+    }
+
+    /// Blocks that a few rows may come to the end of: of rows, of a flush, of the log.
+    fn blocks_of_few(&self) -> u32 {
+        2 + u32::from(list_len(self.media.partition().count))
     }
 
     /// Do the compaction for a transaction of so many rows. A lack of free blocks is no error here;
     /// it is one when a block is needed.
     pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
         self.compaction.refused = 0;
-        self.compaction.is_for_many = rows >= ROWS_MANY;
         if !self.is_pressed() {
             return Ok(());
         }
@@ -174,22 +181,23 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
+        // The next transaction may be as long, and nothing is moved before it ends.
+        if rows >= ROWS_MANY {
+            self.compact_until(|db| db.has_space(Claim::Grow, BLOCKS_OF_MANY))?;
+        }
         Ok(())
     }
 
-    /// Whether a transaction may begin. It may come to the end of a block of rows and of one of a
-    /// run, and nothing is moved before it ends, so one of many rows finds two blocks more. Until the compaction that commits do has freed a block, and
+    /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
     /// again after a refused row, there has to be space for a few rows, whatever blocks these come
     /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
     /// Numbers are always wanted for many blocks: transactions that are rolled back use them up,
     /// and no commit does compaction for those.
     fn has_space_ahead(&self) -> bool {
         let blocks = self.media.partition().count;
-        let few_rows = 2 + u32::from(list_len(blocks));
         // A transaction that is tried again and again finds more space each time.
-        let tried = (few_rows + 2 * u32::from(self.compaction.refused)).min(blocks / 2);
-        let many = if self.compaction.is_for_many { BLOCKS_OF_MANY } else { 0 };
-        let wanted = if self.compaction.keeps_up { many } else { tried };
+        let tried = (self.blocks_of_few() + 2 * u32::from(self.compaction.refused)).min(blocks / 2);
+        let wanted = if self.compaction.keeps_up { 0 } else { tried };
         let many_blocks = self.media.numbers().block_count() / 16;
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
@@ -205,11 +213,18 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
     /// what moving the rows of two blocks costs, and slices of merges where nothing can be moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
-        let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
-        let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
-        while steps > 0 && !self.has_space_ahead() {
+        self.compact_until(Self::has_space_ahead)?;
+        self.yield_rings()
+    }
+
+    /// Move rows until there is enough space, or as many as two blocks may have were looked at, or
+    /// nothing is left to do.
+    fn compact_until(&mut self, has_enough: impl Fn(&Self) -> bool) -> Result<(), DbError> {
+        let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
+        let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
+        while steps > 0 && !has_enough(self) {
             let some = steps.min(16);
             steps -= some;
             let before = self.compaction_reach();
@@ -221,7 +236,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 break;
             }
         }
-        self.yield_rings()
+        Ok(())
     }
 
     /// Do so many slices of merges, or fewer where fewer are due, and let the blocks of old runs

@@ -46,8 +46,6 @@ pub(super) struct Compaction {
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
     /// session, and no row was refused since.
     pub(super) keeps_up: bool,
-    /// Whether the last record had many rows.
-    pub(super) is_for_many: bool,
     /// Rows that were refused for lack of space since the last commit.
     pub(super) refused: u8,
     survey: survey::Survey,

@@ -2,6 +2,7 @@
 
 use flysch::db::{Db, DbError, Durability, Options, Reader, Transaction};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
 
 use super::image::Image;
 
@@ -68,9 +69,12 @@ fn worst(shape: Shape, rows: i64) -> Most {
 }
 
 fn insert(tx: &mut Transaction<'_, '_, '_, &mut Image>, row: i64) -> Result<(), DbError> {
-    let sensor = Value::Integer(row * 7919 % 997);
+    tx.insert(0, &values(row, row * 7919 % 997))
+}
+
+fn values(row: i64, sensor: i64) -> [Value<'static>; 3] {
     let time = Value::Time(1_700_000_000_000_000 + row * 1_000_000);
-    tx.insert(0, &[time, sensor, Value::Text("abcdefghijklmnopqrstuv")])
+    [time, Value::Integer(sensor), Value::Text("abcdefghijklmnopqrstuv")]
 }
 
 fn note(most: &mut Most, before: Most, after: Most) {
@@ -146,5 +150,43 @@ fn a_row_of_a_large_transaction_does_no_more_than_it_says() {
         let most = worst_within(shape, rows);
         println!("{shape:?}: reads, programs and erases {most:?}");
         check(shape, most, limit_within(shape.0));
+    }
+}
+
+/// Replace rows at any place, each by a commit of its own, until blocks have to be freed for long.
+fn worst_update(shape: Shape, rows: u32) -> Most {
+    let (page_size, pages, blocks, ram) = shape;
+    let mut image = Image::of(page_size, pages, blocks);
+    let mut memory = vec![0; ram];
+    let options = Options { capacity: rows, ..OPTIONS };
+    let mut db = Db::create(&mut image, &SCHEMA, options, &mut memory).unwrap();
+    for row in 0..rows.into() {
+        let mut tx = db.begin().unwrap();
+        insert(&mut tx, row).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let (mut most, mut prng) = ([0; 3], Prng::new(9));
+    for _ in 0..4 * rows {
+        let row = prng.below(rows.into()).cast_signed();
+        let before = counted(db.nand());
+        let mut tx = db.begin().unwrap();
+        assert_eq!(tx.update(0, &values(row, prng.below(997).cast_signed())), Ok(true));
+        tx.commit(Durability::Durable).unwrap();
+        note(&mut most, before, counted(db.nand()));
+    }
+    assert!(db.stats().erases > 3 * blocks, "{:?}", db.stats());
+    most
+}
+
+/// Blocks are freed by what each commit pays, from the first one of a session on: none waits for a
+/// whole block.
+#[test]
+fn an_update_with_its_commit_does_no_more_than_it_says() {
+    for (shape, rows, limit) in [
+        ((2048, 16, 64, 16_384), 8_000, [40, 4, 1]),
+        ((2048, 64, 48, 16_384), 12_000, [30, 4, 1]),
+        ((4096, 64, 40, 32_768), 20_000, [40, 4, 1]),
+    ] {
+        check(shape, worst_update(shape, rows), limit);
     }
 }
