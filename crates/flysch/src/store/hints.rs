@@ -53,13 +53,6 @@ impl Hint {
     }
 }
 
-/// The number that tells a run from others.
-fn name(run: &Run) -> u32 {
-    let first = run.extents().first();
-    debug_assert!(first.is_some(), "a run that is read has pages");
-    first.map_or(0, |extent| extent.first) << 1 | u32::from(run.head.is_recent())
-}
-
 /// Hints of one kind.
 type Hinted<const COUNT: usize> = Ring<Hint, COUNT>;
 
@@ -106,7 +99,7 @@ impl Hints {
 
     /// Forget what is known of a run that goes, or of all runs.
     pub(crate) fn forget(&self, run: Option<&Run>) {
-        let run = run.map(name);
+        let run = run.map(Run::name);
         self.groups.forget_run(run);
         self.units.forget_run(run);
         self.gaps.forget_run(run);
@@ -114,13 +107,13 @@ impl Hints {
 
     /// Whether all hints are of runs in the table.
     pub(crate) fn are_of(&self, runs: &Runs<'_>) -> bool {
-        let is_there = |hinted| runs.iter().any(|run| name(&run) == hinted);
+        let is_there = |hinted| runs.iter().any(|run| run.name() == hinted);
         self.groups.are_of(is_there) && self.units.are_of(is_there) && self.gaps.are_of(is_there)
     }
 
     /// Where the section of an index has a code, if it has it.
     pub(crate) fn find(&self, run: &Run, index: u8, code: u64) -> Option<Guide> {
-        let (section, run) = (run.section(index), name(run));
+        let (section, run) = (run.section(index), run.name());
         let units = section.start..section.start + section.units;
         let unit = self.units.find(run, code, |unit| units.contains(&unit)).map(Guide::Unit);
         unit.or_else(|| self.groups.find(run, code, |_| true).map(Guide::Group))
@@ -128,24 +121,24 @@ impl Hints {
 
     /// Whether a level is known to have no entry of a code.
     pub(crate) fn deny(&self, run: &Run, code: u64) -> bool {
-        self.gaps.find(name(run), code, |_| true).is_some()
+        self.gaps.find(run.name(), code, |_| true).is_some()
     }
 
     /// Note which group's fence tells the unit of codes between two others.
     pub(crate) fn note_group(&self, run: &Run, group: u32, between: (u64, u64)) {
         debug_assert!(!run.head.is_recent(), "levels have fences");
-        self.groups.keep(Hint { at: group, run: name(run), between });
+        self.groups.keep(Hint { at: group, run: run.name(), between });
     }
 
     /// Note in which unit codes between two others begin.
     pub(crate) fn note_unit(&self, run: &Run, unit: u32, between: (u64, u64)) {
-        self.units.keep(Hint { at: unit, run: name(run), between });
+        self.units.keep(Hint { at: unit, run: run.name(), between });
     }
 
     /// Note that a level has no code between two others, which are in this unit.
     pub(crate) fn note_gap(&self, run: &Run, unit: u32, between: (u64, u64)) {
         debug_assert!(!run.head.is_recent(), "a gap is one of an index");
-        self.gaps.keep(Hint { at: unit, run: name(run), between });
+        self.gaps.keep(Hint { at: unit, run: run.name(), between });
     }
 }
 

@@ -30,7 +30,9 @@ impl Store<'_> {
         let run = self.runs.run(slot);
         let filter = self.filter(slot);
         let mut reading = Reading::new(media, cell, &self.lost);
-        let from = self.learning;
+        // A run whose filter was begun may be gone, or have to wait for an older one.
+        let (begun, next) = self.learning;
+        let from = if begun == run.name() { next } else { 0 };
         let to = run.units.min(from + self.config.reads_max());
         for index in 0..INDEX_MAX as u8 {
             let section = run.section(index);
@@ -45,9 +47,9 @@ impl Store<'_> {
             }
         }
         let reads = reading.reads;
-        self.learning = to;
+        self.learning = (run.name(), to);
         if to == run.units {
-            self.learning = 0;
+            self.learning = (0, 0);
             self.mark(slot, LEARNT);
         }
         Ok(Work { reads, programs: 0, is_left: true })

@@ -125,8 +125,8 @@ pub struct Store<'ram> {
     puts: u32,
     /// Counts merges that ended and may have dropped tombstones.
     drops: u32,
-    /// The next unit of the run whose Bloom filter is being filled.
-    learning: u32,
+    /// The name of the run whose Bloom filter is being filled, and its next unit.
+    learning: (u32, u32),
     /// Whether merges may drop nothing, because a snapshot is open.
     keeps_all: bool,
     /// A bit for each index, set once rows of it were replaced or moved.
@@ -168,7 +168,7 @@ impl<'ram> Store<'ram> {
             run_changes: 0,
             puts: 0,
             drops: 0,
-            learning: 0,
+            learning: (0, 0),
             keeps_all: false,
             updated: 0,
             lost: Lost::NONE,

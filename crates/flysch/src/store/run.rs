@@ -246,6 +246,13 @@ impl Run {
         &self.extents[..usize::from(self.extent_count)]
     }
 
+    /// The number that tells the run from others.
+    pub(crate) fn name(&self) -> u32 {
+        let first = self.extents().first();
+        debug_assert!(first.is_some(), "a run that is read has pages");
+        first.map_or(0, |extent| extent.first) << 1 | u32::from(self.head.is_recent())
+    }
+
     /// Number of pages.
     pub(crate) fn pages(&self) -> u32 {
         self.extents().iter().map(|extent| extent.count).sum()

@@ -212,7 +212,7 @@ impl Store<'_> {
         self.noted.clear();
         self.run_changes = self.run_changes.wrapping_add(1);
         self.puts = self.puts.wrapping_add(1);
-        self.learning = 0;
+        self.learning = (0, 0);
     }
 
     #[inline(never)]
