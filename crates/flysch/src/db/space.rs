@@ -151,8 +151,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.kept_back(Claim::Grow) + 4 + self.media.partition().count / 128
     }
 
-    /// Whether rows have to be moved even where that frees little. A session begins with it earlier,
-    /// so that it has freed a block before one is wanted ahead of a transaction.
+    /// Whether rows have to be moved even where that frees little. A session begins with it some
+    /// blocks earlier, so that it has freed one before it is wanted ahead of a transaction.
     fn is_pressed(&mut self) -> bool {
         let ahead = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
         self.media.free_count() < self.wanted_free() + ahead || self.has_to_move()

@@ -208,7 +208,7 @@ impl<'ram> Table<'ram> {
         self.note(block) >> 4
     }
 
-    /// The wear of the most worn free block, which content that stays is given; 0 if none is free.
+    /// The wear of the most worn free block, which content that stays is given; 0 if there is none.
     pub(crate) fn greatest_free_wear(&self) -> u8 {
         let free = (0..self.len()).filter(|block| self.at(*block) == Use::Free);
         free.map(|block| self.wear(block)).max().unwrap_or(0)
@@ -232,8 +232,8 @@ impl<'ram> Table<'ram> {
         if self.wear(block) == WEAR_MAX {
             let counts = |block: &u32| !matches!(self.at(*block), Use::Bad | Use::Root);
             let least = (0..self.len()).filter(counts).map(|block| self.wear(block)).min();
-            // The most worn blocks stay apart, whatever the least worn one is. Those of roots may be
-            // worn far more, and would wipe out what is known of the others.
+            // The most worn blocks stay apart, whatever the least worn one is. Blocks of roots may
+            // be worn far more, and would wipe out what is known of the others.
             let least = least.unwrap_or(0).max(u8::from(counts(&block)));
             self.change_wear(|wear| wear.saturating_sub(least));
         }
