@@ -21,7 +21,8 @@ pub struct Transaction<'d, 'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; the first one after an open makes certain what
-    /// the open found, in a few erases and programs.
+    /// the open found, in a few erases and programs. Where commits did not free blocks in time, as
+    /// in sessions of few, up to what moving the rows of two blocks costs.
     #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
