@@ -101,8 +101,8 @@ impl<N: Nand> Db<'_, '_, N> {
     /// next merge may be blocks that the last one has left, which are free once there is a record.
     fn has_free(&self, claim: Claim, more: u32) -> bool {
         let (free, kept) = (self.media.free_count(), self.kept_back(claim) + more);
-        let for_merge = if claim == Claim::Grow { self.kept_for_merge() } else { 0 };
-        free > kept || free + for_merge > kept && free + for_merge.min(self.going()) > kept
+        let is_free_soon = || free + self.kept_for_merge().min(self.going()) > kept;
+        free > kept || claim == Claim::Grow && is_free_soon()
     }
 
     /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings

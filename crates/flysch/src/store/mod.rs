@@ -125,7 +125,8 @@ pub struct Store<'ram> {
     puts: u32,
     /// Counts merges that ended and may have dropped tombstones.
     drops: u32,
-    /// The name of the run whose Bloom filter is being filled, and its next unit.
+    /// The name of the run whose Bloom filter is being filled, and its next unit. No recent run has
+    /// the name 0.
     learning: (u32, u32),
     /// Whether merges may drop nothing, because a snapshot is open.
     keeps_all: bool,

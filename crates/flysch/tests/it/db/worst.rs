@@ -59,13 +59,22 @@ fn worst(shape: Shape, rows: i64) -> Most {
     let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut memory).unwrap();
     let mut most = [0; 3];
     for row in 0..rows {
-        let before = counted(db.nand());
-        let mut tx = db.begin().unwrap();
-        insert(&mut tx, row).unwrap();
-        tx.commit(Durability::Durable).unwrap();
-        note(&mut most, before, counted(db.nand()));
+        change(&mut db, &mut most, |tx| insert(tx, row).unwrap());
     }
     most
+}
+
+/// Make a change by a commit of its own, and note what both did.
+fn change(
+    db: &mut Db<'_, 'static, &mut Image>,
+    most: &mut Most,
+    make: impl FnOnce(&mut Transaction<'_, '_, '_, &mut Image>),
+) {
+    let before = counted(db.nand());
+    let mut tx = db.begin().unwrap();
+    make(&mut tx);
+    tx.commit(Durability::Durable).unwrap();
+    note(most, before, counted(db.nand()));
 }
 
 fn insert(tx: &mut Transaction<'_, '_, '_, &mut Image>, row: i64) -> Result<(), DbError> {
@@ -161,18 +170,14 @@ fn worst_update(shape: Shape, rows: u32) -> Most {
     let options = Options { capacity: rows, ..OPTIONS };
     let mut db = Db::create(&mut image, &SCHEMA, options, &mut memory).unwrap();
     for row in 0..rows.into() {
-        let mut tx = db.begin().unwrap();
-        insert(&mut tx, row).unwrap();
-        tx.commit(Durability::Durable).unwrap();
+        change(&mut db, &mut [0; 3], |tx| insert(tx, row).unwrap());
     }
     let (mut most, mut prng) = ([0; 3], Prng::new(9));
     for _ in 0..4 * rows {
-        let row = prng.below(rows.into()).cast_signed();
-        let before = counted(db.nand());
-        let mut tx = db.begin().unwrap();
-        assert_eq!(tx.update(0, &values(row, prng.below(997).cast_signed())), Ok(true));
-        tx.commit(Durability::Durable).unwrap();
-        note(&mut most, before, counted(db.nand()));
+        let [row, sensor] = [rows.into(), 997].map(|end| prng.below(end).cast_signed());
+        change(&mut db, &mut most, |tx| {
+            assert_eq!(tx.update(0, &values(row, sensor)), Ok(true));
+        });
     }
     assert!(db.stats().erases > 3 * blocks, "{:?}", db.stats());
     most

@@ -143,6 +143,7 @@ impl Lpt {
         lebs.filter_map(|lnum| Some((lnum, self.peek(lnum)?)))
     }
 
+    /// The same, which are fresh no more.
     pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
         let fresh = self.fresh().collect();
         self.fresh.clear();
