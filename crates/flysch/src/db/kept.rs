@@ -13,11 +13,9 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError};
-use crate::row::{Digest, HashKey, Index, IndexKind, RowView, Schema, key};
+use crate::row::{Digest, HashKey, Index, IndexKind, RowView, SHARED_KINDS, Schema, key};
 use crate::store::{INDEX_MAX, IndexPlan, Order, Rows as KeyRows};
 
-/// Kinds of indexes that share.
-const SHARED_KINDS: usize = 4;
 /// Where indexes share, the bits of an ordered code that stand below the number of the index.
 const TAG_SHIFT: u32 = 56;
 const _: () = assert!(u64::BITS - TAG_SHIFT == u8::BITS, "the number of an index is a byte");
@@ -58,33 +56,26 @@ impl Kept {
         if self.tag.is_some() { 7 } else { 8 }
     }
 
-    /// Whether a row of another table has this code in the same index of the store, so that an
-    /// entry may be that row's.
+    /// Whether an entry of this code in the store's index may be a row's. It may where the row has
+    /// the code in the wanted index, or in another one that shares the store's, of whichever table.
     pub(super) fn is_code_of(
         self,
         view: &RowView<'_, '_>,
+        wanted: (u8, &Index<'_>),
         (schema, hash): (&Schema<'_>, &HashKey),
         code: u64,
     ) -> bool {
+        let has_code = |kept: Self, index: &Index<'_>| {
+            view.digest(index, hash).is_ok_and(|digest| kept.code(digest) == code)
+        };
         if self.tag.is_none() {
-            return false;
+            return view.head.table == wanted.0 && has_code(self, wanted.1);
         }
         let numbers = schema.index_number(view.head.table, 0)..;
         numbers.zip(view.table.indexes).any(|(number, index)| {
-            let other = Self { tag: Some(number), ..self };
             let is_kept_here = place(schema, number) == (self.number, true);
-            is_kept_here && view.digest(index, hash).is_ok_and(|digest| other.code(digest) == code)
+            is_kept_here && has_code(Self { tag: Some(number), ..self }, index)
         })
-    }
-}
-
-/// The number of an index's kind, among the kinds that may share; None for the other kinds.
-fn shared_kind(index: &Index<'_>) -> Option<usize> {
-    let is_many = usize::from(!index.is_unique);
-    match index.kind {
-        IndexKind::Hash => Some(is_many),
-        IndexKind::Ordered if index.columns.len() > 1 => Some(2 + is_many),
-        IndexKind::Ordered => None,
     }
 }
 
@@ -101,7 +92,7 @@ fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
     let mut is_there = [false; SHARED_KINDS];
     let (mut alone, mut own) = (0, None);
     for (at, index) in (0..).zip(all(schema)) {
-        let kind = shared_kind(index);
+        let kind = index.shared_kind();
         if at == number {
             own = Some((kind, alone));
         }
@@ -134,10 +125,15 @@ pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; I
         *plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
         count = count.max(at + 1);
     }
+    // A store has an index. Where the schema has none, nothing is put into it.
+    count = count.max(1);
     // All indexes share the table of runs: with many indexes each has fewer levels.
     let levels = if count > 5 { 2 } else { 3 };
     plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
-    debug_assert!(plans[..count].iter().all(|plan| plan.capacity >= capacity), "none is left out");
+    debug_assert!(
+        all(schema).next().is_none() || plans[..count].iter().all(|plan| plan.capacity >= capacity),
+        "none is left out"
+    );
     Some((plans, count))
 }
 

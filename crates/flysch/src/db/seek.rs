@@ -288,8 +288,12 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !sight.sees(&view) {
                 continue;
             }
+            let may_meet = || {
+                let declared = (wanted.table, index);
+                kept.is_code_of(&view, declared, (schema, &hash), code)
+            };
             if view.head.table != wanted.table {
-                *has_met |= kept.is_code_of(&view, (schema, &hash), code);
+                *has_met |= may_meet();
                 continue;
             }
             let key =
@@ -301,7 +305,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 if let Some(seat) = &mut seat {
                     seat.is_last &= seat.key != key;
                 }
-                *has_met |= view.digest(index, &hash).is_ok_and(|other| kept.code(other) == code);
+                *has_met |= may_meet();
             }
         }
         Ok(seat)

@@ -50,6 +50,14 @@ pub enum SchemaError {
         /// How many indexes the schema declares.
         given: usize,
     },
+    /// There are more indexes than [`APART_MAX`](super::APART_MAX), and those that cannot share are
+    /// too many. Those are the ordered indexes over one column.
+    TooManyOrdered {
+        /// How many of them the schema declares.
+        given: usize,
+        /// How many there may be beside its other indexes.
+        most: usize,
+    },
     /// An index has no column.
     EmptyIndex {
         /// Number of the table in the schema.
@@ -172,6 +180,10 @@ impl fmt::Display for SchemaError {
             Self::TooManyIndexes { given } => {
                 write!(f, "{given} indexes: there can be {INDEXES_MAX}")
             }
+            Self::TooManyOrdered { given, most } => write!(
+                f,
+                "{given} ordered indexes over one column: beside the others there can be {most}"
+            ),
             Self::TooManyRings { given } => {
                 write!(f, "{given} ring tables: there can be {RINGS_MAX}")
             }

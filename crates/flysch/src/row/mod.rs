@@ -35,9 +35,10 @@ pub use error::{RowError, SchemaError, ValueError};
 pub use head::{BODY_LEN_MAX, LEN_SIZE_MAX, RowHead, RowKind, row_len};
 pub(crate) use head::{HEAD_SIZE_MAX, commit_of, rebase};
 pub use key::{Digest, KeyCode};
+pub(crate) use schema::SHARED_KINDS;
 pub use schema::{
-    COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Keep, NAMES_MAX, RINGS_MAX, Schema,
-    TABLES_MAX, Table,
+    APART_MAX, COLUMNS_MAX, Column, INDEXES_MAX, Index, IndexKind, Keep, NAMES_MAX, RINGS_MAX,
+    Schema, TABLES_MAX, Table,
 };
 pub use siphash::HashKey;
 pub use value::{ColumnType, Real, Value};

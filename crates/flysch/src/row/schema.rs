@@ -38,8 +38,14 @@ pub const TABLES_MAX: usize = 16;
 pub const COLUMNS_MAX: usize = 32;
 /// Greatest number of indexes of a schema, those of all tables together.
 pub const INDEXES_MAX: usize = 32;
+/// Greatest number of indexes that the store keeps apart. Where a schema has more, some share one:
+/// all unique hash indexes, all other hash indexes, all unique ordered indexes over several columns,
+/// and all other such ordered ones. An ordered index over one column is always kept apart.
+pub const APART_MAX: usize = 8;
 /// Greatest number of bytes of all names of a schema: each root holds them.
 pub const NAMES_MAX: usize = 1 << 15;
+/// Kinds of indexes of which all share one index of the store.
+pub(crate) const SHARED_KINDS: usize = 4;
 /// Greatest number of ring tables of a database: each has a space of its own.
 pub const RINGS_MAX: usize = 2;
 
@@ -145,6 +151,10 @@ impl Schema<'_> {
         if index_count > INDEXES_MAX {
             return Err(SchemaError::TooManyIndexes { given: index_count });
         }
+        let (given, most) = self.apart();
+        if index_count > APART_MAX && given > most {
+            return Err(SchemaError::TooManyOrdered { given, most });
+        }
         if self.names_size() > NAMES_MAX {
             return Err(SchemaError::NamesTooLong { size: self.names_size() });
         }
@@ -152,6 +162,31 @@ impl Schema<'_> {
             return Err(SchemaError::TooManyRings { given: self.ring_count() });
         }
         Ok(())
+    }
+
+    /// Number of ordered indexes over one column, and how many there may be beside the indexes that
+    /// share.
+    const fn apart(&self) -> (usize, usize) {
+        let (mut count, mut is_shared) = (0, [false; SHARED_KINDS]);
+        let mut table = 0;
+        while table < self.tables.len() {
+            let indexes = self.tables[table].indexes;
+            let mut index = 0;
+            while index < indexes.len() {
+                match indexes[index].shared_kind() {
+                    Some(kind) => is_shared[kind] = true,
+                    None => count += 1,
+                }
+                index += 1;
+            }
+            table += 1;
+        }
+        let (mut most, mut kind) = (APART_MAX, 0);
+        while kind < SHARED_KINDS {
+            most -= is_shared[kind] as usize;
+            kind += 1;
+        }
+        (count, most)
     }
 
     /// Bytes of the names of all tables and columns.
@@ -326,6 +361,17 @@ impl<'s> Column<'s> {
 }
 
 impl Index<'_> {
+    /// The number of the index's kind, among the [`SHARED_KINDS`] that may share; None for the other
+    /// kind.
+    pub(crate) const fn shared_kind(&self) -> Option<usize> {
+        let is_many = !self.is_unique as usize;
+        match self.kind {
+            IndexKind::Hash => Some(is_many),
+            IndexKind::Ordered if self.columns.len() > 1 => Some(2 + is_many),
+            IndexKind::Ordered => None,
+        }
+    }
+
     const fn check(&self, table: u8, index: u8, columns: &[Column<'_>]) -> Result<(), SchemaError> {
         if self.columns.is_empty() {
             return Err(SchemaError::EmptyIndex { table, index });

@@ -335,6 +335,8 @@ fn schemas_beyond_the_limits_are_refused() {
         Table { name: "t", columns: &[INTEGER], indexes: &[], zone: None, keep: None };
     const NULLABLE: Column<'_> = Column::nullable("b", ColumnType::Text);
     const HASH: Index<'_> = Index { columns: &[0], kind: IndexKind::Hash, is_unique: false };
+    const ORDERED: Index<'_> = Index { kind: IndexKind::Ordered, ..HASH };
+    const WIDE: Index<'_> = Index { columns: &[1, 0], ..ORDERED };
     let pair = &[INTEGER, NULLABLE];
     let (table, index) = (0, 0);
     let indexed =
@@ -361,6 +363,14 @@ fn schemas_beyond_the_limits_are_refused() {
             SchemaError::Zone { table, column: 1 },
         ),
         (indexed(&[HASH; 33]), SchemaError::TooManyIndexes { given: 33 }),
+        (
+            indexed([[ORDERED; 8].as_slice(), &[HASH]].concat().leak()),
+            SchemaError::TooManyOrdered { given: 8, most: 7 },
+        ),
+        (
+            indexed([[ORDERED; 7].as_slice(), &[HASH, WIDE]].concat().leak()),
+            SchemaError::TooManyOrdered { given: 7, most: 6 },
+        ),
         (indexed(&[Index { columns: &[], ..HASH }]), SchemaError::EmptyIndex { table, index }),
         (
             indexed(&[Index { columns: &[2], ..HASH }]),
@@ -379,7 +389,10 @@ fn schemas_beyond_the_limits_are_refused() {
         assert_eq!(schema.check(), Err(expected));
         assert!(!expected.to_string().is_empty());
     }
-    assert_eq!(indexed(&[HASH; 32]).check(), Ok(()));
+    let most = [[ORDERED; 6].as_slice(), &[HASH; 25], &[WIDE]].concat();
+    for indexes in [&[][..], &[HASH; 32], &[ORDERED; 8], &most] {
+        assert_eq!(indexed(indexes.to_vec().leak()).check(), Ok(()));
+    }
 }
 
 #[test]

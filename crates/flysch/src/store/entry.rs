@@ -5,6 +5,8 @@
 //! 2. A take-back cancels the entry of the same index, code and pointer, whatever its flags.
 //! 3. Entries of one code stand newest first in a unique index, and by pointer in others.
 
+use crate::row::APART_MAX;
+
 /// The row's key shares its code with another key: the entry neither replaces others nor is
 /// replaced.
 pub const SHARED: u8 = 1;
@@ -15,7 +17,7 @@ pub const TOMBSTONE: u8 = 4;
 /// Number of flags.
 pub(crate) const FLAG_BITS: u8 = 3;
 /// Greatest number of indexes of a store.
-pub const INDEX_MAX: usize = 8;
+pub const INDEX_MAX: usize = APART_MAX;
 
 /// An entry of an index: it leads from a code to a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -147,11 +147,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let (mut found, mut count) = (None, 0);
         for (place, row) in (0..).zip(self.rows_at(pointer, true)?.rows()) {
             let view = RowView::parse_front(schema, row, 0)?;
-            let is_like = if view.head.table == wanted.table {
-                view.digest(index, &hash).is_ok_and(|digest| kept.code(digest) == code)
-            } else {
-                kept.is_code_of(&view, (schema, &hash), code)
-            };
+            let is_like = kept.is_code_of(&view, (wanted.table, index), (schema, &hash), code);
             count += u32::from(is_like);
             if is_like && !view.head.is_shared {
                 found = Some(place);

@@ -14,6 +14,7 @@ mod forge;
 mod full;
 mod hostile;
 mod image;
+mod indexes;
 mod joins;
 mod large;
 mod large_ends;
