@@ -322,6 +322,7 @@ impl World {
             }
             NOTES => {
                 let refers_to = (row[1] != Value::Null).then(|| at(1));
+                assert_eq!(row[1] == Value::Null, row[2] == Value::Null, "both or none: {row:?}");
                 self.notes.insert(text(row[0]), refers_to).is_none()
             }
             LOCKS => self.locks.insert(int(row[0]), at(1)).is_none(),

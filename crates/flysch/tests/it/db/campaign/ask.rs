@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use flysch::db::{Criterion, Db, DbError, Direction, Reader, Scan, Snapshot};
+use flysch::db::{Criterion, Db, DbError, Direction, ListedKey, Reader, Scan, Snapshot};
 use flysch::query::{Cursor, Order, Sort};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table, Value};
 use flysch_chip::Prng;
@@ -266,6 +266,9 @@ fn table<N: Nand>(
         let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
         keys.sort();
         keys.dedup();
+        if index.is_unique && world.looks_up_together {
+            listed(db, when, (number, at), (&keys, &rows))?;
+        }
         for key in keys.iter().chain(&absent(table, index)) {
             let mut wanted: Vec<&Row> =
                 rows.iter().filter(|row| key_of(row, index) == *key).collect();
@@ -286,7 +289,8 @@ fn table<N: Nand>(
             range(db, when, (number, at, column), ends, &wanted)?;
         }
     }
-    let last = table.indexes.len().saturating_sub(1) as u8;
+    let Some(last) = table.indexes.len().checked_sub(1) else { return Ok(()) };
+    let last = last as u8;
     let mut some: Vec<&Row> = rows.iter().collect();
     some.sort();
     if let (Some(one), Some(other)) = (some.get(some.len() / 3), some.get(some.len() / 2)) {
@@ -366,6 +370,38 @@ pub(super) fn in_order<N: Nand>(
     let rows = shown(&state[usize::from(number)], table, &found, When::Now);
     let is_whole = rows.is_some_and(|rows| rows.sorted().into_iter().eq(&found));
     assert!(is_whole, "a sort of {} gives each row once", table.name);
+    Ok(())
+}
+
+/// Keys of a unique index that are looked up together give each row once.
+fn listed<N: Nand>(
+    db: &mut Db<'_, 'static, N>,
+    when: When<'_>,
+    (table, index): (u8, u8),
+    (keys, rows): (&[Row], &Rows),
+) -> Result<(), DbError> {
+    let mut places = vec![ListedKey::default(); keys.len()];
+    let mut list = db.list(table, index, &mut places)?;
+    for key in keys {
+        let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
+        assert!(list.put(db, &values)?, "there is a place for each key");
+    }
+    let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
+    loop {
+        let row = match when {
+            When::Now => list.next(db, &mut out)?,
+            When::At(snapshot) => list.next(&mut db.at(snapshot)?, &mut out)?,
+            When::AsOf(commits) => list.next(&mut db.as_of(commits)?, &mut out)?,
+        };
+        let Some((number, row)) = row else { break };
+        assert!(
+            key_of(&read(&row), &row.table.indexes[usize::from(index)])
+                == keys[usize::from(number)]
+        );
+        found.push(read(&row));
+    }
+    found.sort();
+    assert!(rows.sorted().into_iter().eq(&found), "a list of index {index} of table {table}");
     Ok(())
 }
 

@@ -2,19 +2,17 @@
 
 use std::rc::Rc;
 
-use flysch::db::{
-    Budget, Db, DbError, Direction, Durability, MountError, SAVEPOINTS_MAX, Savepoint, Snapshot,
-    Transaction,
-};
-use flysch::media::{Cause, MediaError};
-use flysch::row::{Value, ValueError};
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Snapshot};
+use flysch::media::Cause;
 use flysch_chip::{Ending, FaultInjector, FaultPlan, Prng};
 
 use super::super::nvram::{Memory, lent};
 use super::ask::{self, Slow, When};
+use super::change::{End, Step, change, done, go_back};
+use super::constraints::Rules;
 use super::history::{History, Life};
-use super::rot::{self, Rot};
-use super::rows::{self, Answer, Row, State};
+use super::rot::{self, Open, Rot};
+use super::rows::State;
 use super::world::World;
 
 /// What came about.
@@ -33,6 +31,8 @@ pub(super) struct Tally {
     /// Commits as of which everything was asked for; transactions taken back to a savepoint.
     pub(super) commits_asked: u64,
     pub(super) savepoints: u64,
+    /// Changes that a constraint forbade.
+    pub(super) forbidden: u64,
     /// Sorts that went to flash.
     pub(super) spilled: u64,
     /// Blocks that rings gave back in one life, at most; of all histories together.
@@ -57,36 +57,12 @@ impl Tally {
         self.stale += other.stale;
         self.commits_asked += other.commits_asked;
         self.savepoints += other.savepoints;
+        self.forbidden += other.forbidden;
         self.spilled += other.spilled;
         self.given_back += other.given_back;
         self.lost_pages += other.lost_pages;
         self.put_again += other.put_again;
         self.risen += other.risen;
-    }
-}
-
-/// Why a life ended early.
-enum End {
-    /// The power went.
-    Cut,
-    /// There is no room, or the database was left.
-    Left,
-}
-
-type Step<T = ()> = Result<T, End>;
-type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
-
-const LOST: DbError = DbError::Media(MediaError::PowerLost);
-const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
-
-/// Whether a call was done; an error that is none of the world's is a failure.
-fn done<T>(result: Result<T, DbError>) -> Step<T> {
-    match result {
-        Ok(value) => Ok(value),
-        Err(LOST | MOUNT_LOST) => Err(End::Cut),
-        Err(DbError::Full) => Err(End::Left),
-        // No transaction is so long: not even large ones fill the table of runs.
-        Err(error) => panic!("{error:?}"),
     }
 }
 
@@ -169,6 +145,8 @@ impl Device {
         let end = done(opened).and_then(|db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
+            let mut db = db;
+            db.set_constraints(world.constraints).expect("the constraints fit the schema");
             let session = Session { db, world, states, past, tally, rot, held, given };
             session.live((seed, life), &mut prng)
         });
@@ -197,6 +175,7 @@ impl Device {
             return;
         }
         let found = ask::which(&mut db, world, states).unwrap();
+        assert!(Rules::of(world).hold(&states[found]), "rows obey their constraints");
         if life.number % 4 == 3 {
             ask::everything(&mut db, world, &states[found], When::Now).unwrap();
             for (commits, state) in past {
@@ -374,7 +353,7 @@ impl Session<'_> {
         let is_large = self.world.large_max > 0 && prng.below(6) == 0;
         let most = if is_large { self.world.large_max } else { self.world.batch_max };
         for _ in 0..=prng.below(most) {
-            if self.world.goes_back && prng.below(8) == 0 {
+            if self.world.goes_back && prng.below(self.world.goes_back_in) == 0 {
                 self.tally.savepoints += u64::from(go_back(&mut tx, prng, &mut marks, &mut after)?);
             }
             match change(&mut tx, prng, self.world, &mut after) {
@@ -382,7 +361,7 @@ impl Session<'_> {
                     self.tally.refused += 1;
                     return if prng.below(4) == 0 { done(tx.roll_back()) } else { Ok(()) };
                 }
-                changed => changed?,
+                changed => self.tally.forbidden += u64::from(changed?.is_forbidden()),
             }
         }
         match prng.below(10) {
@@ -415,121 +394,4 @@ impl Session<'_> {
             }
         }
     }
-}
-
-/// Make a savepoint, forget one, or go back to one, which it says.
-fn go_back(
-    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
-    prng: &mut Prng,
-    marks: &mut Vec<(Savepoint, State)>,
-    after: &mut State,
-) -> Step<bool> {
-    let at = prng.below(marks.len() as u64 + 1) as usize;
-    let Some((mark, then)) = marks.get(at) else {
-        match tx.savepoint() {
-            Err(DbError::Savepoint) => assert_eq!(marks.len(), SAVEPOINTS_MAX),
-            made => marks.push((done(made)?, after.clone())),
-        }
-        return Ok(false);
-    };
-    if prng.below(3) == 0 {
-        tx.release(*mark);
-        marks.truncate(at);
-        return Ok(false);
-    }
-    after.clone_from(then);
-    done(tx.roll_back_to(*mark))?;
-    marks.truncate(at + 1);
-    Ok(true)
-}
-
-/// Draw a change, make it in the database and in the model, and compare what both say.
-fn change(
-    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
-    prng: &mut Prng,
-    world: &World,
-    after: &mut State,
-) -> Step {
-    let number = prng.below(world.schema.tables.len() as u64) as u8;
-    let table = &world.schema.tables[usize::from(number)];
-    let model = &mut after[usize::from(number)];
-    let mut row = rows::draw(prng, table, world);
-    let Some(primary) = table.primary_key() else {
-        let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
-        let wanted = Rc::make_mut(model).insert(table, &row);
-        let said = answer(tx.insert(number, &values).map(|()| true))?;
-        assert_eq!(said, wanted, "insert of {row:?} in table {}", table.name);
-        return Ok(());
-    };
-    // Most changes are of rows that are there.
-    if prng.below(3) > 0
-        && let Some(key) = model.any_key(prng)
-    {
-        for (column, value) in primary.columns.iter().zip(key) {
-            row[usize::from(*column)] = value.clone();
-        }
-    }
-    let key = rows::key_of(&row, primary);
-    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
-    let key_values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
-    let op = match prng.below(12) {
-        0..4 => Op::Insert,
-        4..8 => Op::Update,
-        8 => Op::Upsert,
-        9..11 => Op::Delete,
-        _ => return ask_inside(tx, number, (&key_values, model.find(&key))),
-    };
-    // Where there is no room the transaction ends, and the model with it.
-    let model = Rc::make_mut(model);
-    let wanted = match op {
-        Op::Insert => model.insert(table, &row),
-        Op::Update => model.update(table, &row),
-        Op::Delete => model.delete(&key),
-        Op::Upsert => match model.update(table, &row) {
-            Answer::Done(false) => match model.insert(table, &row) {
-                Answer::Done(_) => Answer::Done(false),
-                refused @ Answer::Duplicate(_) => refused,
-            },
-            answer => answer,
-        },
-    };
-    let said = match op {
-        Op::Insert => tx.insert(number, &values).map(|()| true),
-        Op::Update => tx.update(number, &values),
-        Op::Upsert => tx.upsert(number, &values),
-        Op::Delete => tx.delete(number, &key_values),
-    };
-    let said = answer(said)?;
-    assert_eq!(said, wanted, "{op:?} of {key:?} in table {}", table.name);
-    Ok(())
-}
-
-/// What a call said; a row that is too long is refused, and the transaction ends.
-fn answer(said: Result<bool, DbError>) -> Step<Answer> {
-    match said {
-        Err(DbError::Duplicate { index }) => Ok(Answer::Duplicate(index)),
-        Err(DbError::Value(ValueError::TooLong | ValueError::KeyTooFar { .. })) => Err(End::Left),
-        said => done(said).map(Answer::Done),
-    }
-}
-
-/// A change of a table that has a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
-    Insert,
-    Update,
-    Upsert,
-    Delete,
-}
-
-/// A transaction reads what it wrote.
-fn ask_inside(
-    tx: &mut Transaction<'_, '_, 'static, &mut FaultInjector>,
-    table: u8,
-    (key, wanted): (&[Value<'_>], Option<&Row>),
-) -> Step {
-    let mut out = vec![0; 1 << 17];
-    let found = done(tx.get(table, 0, key, &mut out))?;
-    assert_eq!(found.map(|row| rows::read(&row)).as_ref(), wanted, "in a transaction: {key:?}");
-    Ok(())
 }

@@ -6,6 +6,8 @@
 //! as a line by which `cargo xtask campaign --replay` shows it again.
 
 mod ask;
+mod change;
+mod constraints;
 mod device;
 mod history;
 mod rot;
@@ -22,6 +24,7 @@ use history::History;
 
 /// Histories of a run that says nothing else.
 const HISTORIES: u64 = 72;
+const WITH_CONSTRAINTS: u64 = 20;
 /// Histories that are tried to make a failure smaller.
 const TRIES: u64 = 600;
 
@@ -74,7 +77,19 @@ fn random_histories_are_survived() {
         return;
     }
     let first = number("FLYSCH_SEED").unwrap_or(1);
-    let end = first + number("FLYSCH_HISTORIES").unwrap_or(HISTORIES);
+    survive(first, number("FLYSCH_HISTORIES").unwrap_or(HISTORIES));
+}
+
+#[test]
+fn histories_with_constraints_are_survived() {
+    let tally = survive(constraints::FROM, WITH_CONSTRAINTS);
+    assert!(tally.forbidden > 0, "constraints forbid something: {tally:?}");
+}
+
+/// Live through so many histories from a seed on.
+#[expect(clippy::print_stdout, reason = "the campaign reads what was done")]
+fn survive(first: u64, count: u64) -> Tally {
+    let end = first + count;
     let next = AtomicU64::new(first);
     let work = || {
         let (mut tally, mut failures) = (Tally::default(), Vec::new());
@@ -100,6 +115,7 @@ fn random_histories_are_survived() {
     });
     println!("seeds from {first}: {tally:?}");
     assert!(failures.is_empty(), "{} histories failed:\n{}", failures.len(), failures.join("\n\n"));
+    tally
 }
 
 /// Histories that were not survived once: a tombstone moved over a key that had come again; a name

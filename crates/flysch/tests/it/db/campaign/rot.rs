@@ -29,7 +29,7 @@ pub(super) enum Rot {
     Risen,
 }
 
-type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
+pub(super) type Open<'d> = Db<'d, 'static, &'d mut FaultInjector>;
 
 /// Let a page of a run rot, and perhaps some behind it.
 pub(super) fn begin(db: &mut Open<'_>, prng: &mut Prng, rot: &mut Rot) -> Result<(), DbError> {

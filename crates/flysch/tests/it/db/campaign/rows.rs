@@ -78,7 +78,7 @@ impl Val {
         }
     }
 
-    fn of(value: Value<'_>) -> Self {
+    pub(super) fn of(value: Value<'_>) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(bit) => Self::Bool(bit),
@@ -87,6 +87,15 @@ impl Val {
             Value::Text(text) => Self::Text(text.to_owned()),
             Value::Blob(blob) => Self::Blob(blob.to_owned()),
             Value::Time(time) => Self::Time(time),
+        }
+    }
+
+    /// Bytes that the value takes, at most, but for a length.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(blob) => blob.len(),
+            _ => 9,
         }
     }
 
@@ -135,11 +144,27 @@ pub(super) struct Rows {
 pub(super) type State = Vec<Rc<Rows>>;
 
 /// What a change is expected to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Answer {
     Done(bool),
     Duplicate(u8),
+    Check(u8),
+    ForeignKey(u8),
+    /// Rows refer to each other in too long a chain.
+    Cascade,
+    /// A row is too long to be set to null.
+    TooLong,
 }
+
+impl Answer {
+    /// Whether a constraint forbade the change.
+    pub(super) const fn is_forbidden(self) -> bool {
+        !matches!(self, Self::Done(_) | Self::Duplicate(_))
+    }
+}
+
+/// What constraints say of a row, once its unique keys are free.
+pub(super) type Obeyed = Result<(), Answer>;
 
 impl Rows {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Row> {
@@ -166,9 +191,12 @@ impl Rows {
         })
     }
 
-    pub(super) fn insert(&mut self, table: &Table<'_>, row: &Row) -> Answer {
+    pub(super) fn insert(&mut self, table: &Table<'_>, row: &Row, obeyed: Obeyed) -> Answer {
         if let Some(index) = self.taken(table, row, None) {
             return Answer::Duplicate(index);
+        }
+        if let Err(refused) = obeyed {
+            return refused;
         }
         let ordinal = || vec![Val::Integer((self.by_key.len() as u64).cast_signed())];
         let key = table.primary_key().map_or_else(ordinal, |primary| key_of(row, primary));
@@ -176,7 +204,7 @@ impl Rows {
         Answer::Done(true)
     }
 
-    fn put(&mut self, key: Row, row: &Row) {
+    pub(super) fn put(&mut self, key: Row, row: &Row) {
         self.last += 1;
         self.stamps.insert(key.clone(), self.last);
         self.by_key.insert(key, row.clone());
@@ -211,13 +239,16 @@ impl Rows {
         self.stamps.values().max() == Some(&self.last)
     }
 
-    pub(super) fn update(&mut self, table: &Table<'_>, row: &Row) -> Answer {
+    pub(super) fn update(&mut self, table: &Table<'_>, row: &Row, obeyed: Obeyed) -> Answer {
         let key = key_of(row, table.primary_key().expect("the table has a key"));
         if !self.by_key.contains_key(&key) {
             return Answer::Done(false);
         }
         if let Some(index) = self.taken(table, row, Some(&key)) {
             return Answer::Duplicate(index);
+        }
+        if let Err(refused) = obeyed {
+            return refused;
         }
         self.put(key, row);
         Answer::Done(true)

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use flysch::db::{Db, DbError, Options};
+use flysch::db::{Constraints, Db, DbError, Options};
 use flysch::media::Partition;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema, Table};
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
+use super::constraints;
 use crate::db::image::geometry;
 
 /// A chip, a schema, memory, and the sizes that values are drawn by.
@@ -16,6 +17,7 @@ pub(super) struct World {
     pub(super) geometry: Geometry,
     pub(super) options: Options,
     pub(super) schema: &'static Schema<'static>,
+    pub(super) constraints: Constraints<'static>,
     pub(super) ram: usize,
     /// Bytes of memory beside the chip, and how it is written.
     pub(super) nvram: Option<(usize, WriteRule)>,
@@ -32,6 +34,10 @@ pub(super) struct World {
     pub(super) large_max: u64,
     /// Whether transactions go back to savepoints, and readers to commits and on with old cursors.
     pub(super) goes_back: bool,
+    /// Whether keys are looked up together as well.
+    pub(super) looks_up_together: bool,
+    /// One in so many changes goes back. A long transaction gets nowhere where it does so often.
+    pub(super) goes_back_in: u64,
 }
 
 /// The seed from which on there are transactions that take more blocks than a record can name.
@@ -68,7 +74,8 @@ impl World {
             1 => Some((one(prng, &[4096, 8192]), WriteRule::ClearBits)),
             _ => None,
         };
-        let schema = with_rings(draw_schema(prng), seed);
+        let schema = without_indexes(with_rings(draw_schema(prng), seed), seed);
+        let (schema, constraints) = constraints::draw(schema, seed);
         let capacity = one(prng, &[2, 2, 16, 1000, 100_000]);
         let options = Options { partition: Some(partition), seed: prng.next(), capacity };
         let payload = u64::from(page_size / 512 * 506 - 20);
@@ -77,6 +84,7 @@ impl World {
             geometry,
             options,
             schema,
+            constraints,
             ram: 0,
             nvram,
             bad,
@@ -85,7 +93,9 @@ impl World {
             bytes_max,
             batch_max: one(prng, &[1, 4, 12, 60]),
             large_max: if is_large { 1_000 } else { 0 },
-            goes_back: matches!(seed % 4, 0 | 3),
+            goes_back: matches!(seed % 4, 0 | 3) || is_large && seed >= constraints::FROM,
+            looks_up_together: seed >= constraints::FROM,
+            goes_back_in: if is_large && seed >= constraints::FROM { 60 } else { 8 },
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
         world
@@ -163,6 +173,18 @@ fn with_rings(schema: &'static Schema<'static>, seed: u64) -> &'static Schema<'s
     let schema = Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }));
     schema.check().unwrap();
     schema
+}
+
+/// Some of the tables that have no key lose their indexes, too, so that a database may have none.
+fn without_indexes(schema: &'static Schema<'static>, seed: u64) -> &'static Schema<'static> {
+    let mut prng = Prng::new(seed ^ 0x1D1E_0000);
+    let mut tables = schema.tables.to_vec();
+    for table in tables.iter_mut().filter(|table| table.primary_key().is_none()) {
+        if seed >= constraints::FROM && prng.below(2) == 0 {
+            table.indexes = &[];
+        }
+    }
+    Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }))
 }
 
 fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<'static> {

@@ -1,0 +1,215 @@
+//! A change of a transaction: drawn, made in the database and in the model, and compared.
+
+use std::rc::Rc;
+
+use flysch::db::{DbError, MountError, Preset, SAVEPOINTS_MAX, Savepoint, Transaction};
+use flysch::media::MediaError;
+use flysch::row::{Table, Value, ValueError};
+use flysch_chip::{FaultInjector, Prng};
+
+use super::constraints::Rules;
+use super::rows::{self, Answer, Row, State};
+use super::world::World;
+
+type Tx<'d, 'ram, 'n> = Transaction<'d, 'ram, 'static, &'n mut FaultInjector>;
+
+/// Why a life ended early.
+pub(super) enum End {
+    /// The power went.
+    Cut,
+    /// There is no room, or the database was left.
+    Left,
+}
+
+pub(super) type Step<T = ()> = Result<T, End>;
+
+const LOST: DbError = DbError::Media(MediaError::PowerLost);
+const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
+
+/// Whether a call was done; an error that is none of the world's is a failure.
+pub(super) fn done<T>(result: Result<T, DbError>) -> Step<T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(LOST | MOUNT_LOST) => Err(End::Cut),
+        Err(DbError::Full) => Err(End::Left),
+        // No transaction is so long: not even large ones fill the table of runs.
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Make a savepoint, forget one, or go back to one, which it says.
+pub(super) fn go_back(
+    tx: &mut Tx<'_, '_, '_>,
+    prng: &mut Prng,
+    marks: &mut Vec<(Savepoint, State)>,
+    after: &mut State,
+) -> Step<bool> {
+    let at = prng.below(marks.len() as u64 + 1) as usize;
+    let Some((mark, then)) = marks.get(at) else {
+        match tx.savepoint() {
+            Err(DbError::Savepoint) => assert_eq!(marks.len(), SAVEPOINTS_MAX),
+            made => marks.push((done(made)?, after.clone())),
+        }
+        return Ok(false);
+    };
+    if prng.below(3) == 0 {
+        tx.release(*mark);
+        marks.truncate(at);
+        return Ok(false);
+    }
+    after.clone_from(then);
+    done(tx.roll_back_to(*mark))?;
+    marks.truncate(at + 1);
+    Ok(true)
+}
+
+/// Draw a change, make it in the database and in the model, and compare what both say: this.
+pub(super) fn change(
+    tx: &mut Tx<'_, '_, '_>,
+    prng: &mut Prng,
+    world: &World,
+    after: &mut State,
+) -> Step<Answer> {
+    let number = prng.below(world.schema.tables.len() as u64) as u8;
+    let table = &world.schema.tables[usize::from(number)];
+    let rules = Rules::of(world);
+    let mut row = rows::draw(prng, table, world);
+    rules.relate(number, &mut row, after, prng);
+    let Some(primary) = table.primary_key() else {
+        let wanted = {
+            let obeyed = rules.obeyed(number, &row, after);
+            Rc::make_mut(&mut after[usize::from(number)]).insert(table, &row, obeyed)
+        };
+        let said = insert(tx, number, &row, None)?;
+        assert_eq!(said, wanted, "insert of {row:?} in table {}", table.name);
+        return Ok(said);
+    };
+    // Most changes are of rows that are there.
+    if prng.below(3) > 0
+        && let Some(key) = after[usize::from(number)].any_key(prng)
+    {
+        for (column, value) in primary.columns.iter().zip(key) {
+            row[usize::from(*column)] = value.clone();
+        }
+    }
+    let key = rows::key_of(&row, primary);
+    let op = match prng.below(12) {
+        0..4 => Op::Insert,
+        4..8 => Op::Update,
+        8 => Op::Upsert,
+        9..11 => return delete(tx, (number, &key), rules, after),
+        _ => return ask_inside(tx, number, (&key, after[usize::from(number)].find(&key))),
+    };
+    let preset = rules.preset(number).filter(|_| op == Op::Insert && prng.below(3) == 0);
+    if let Some(preset) = preset {
+        leave_out(&mut row, table, preset);
+    }
+    // Where there is no room the transaction ends, and the model with it.
+    let obeyed = rules.obeyed(number, &row, after);
+    let model = Rc::make_mut(&mut after[usize::from(number)]);
+    let wanted = match op {
+        Op::Insert => model.insert(table, &row, obeyed),
+        Op::Update => model.update(table, &row, obeyed),
+        Op::Upsert => match model.update(table, &row, obeyed) {
+            Answer::Done(false) => match model.insert(table, &row, obeyed) {
+                Answer::Done(_) => Answer::Done(false),
+                refused => refused,
+            },
+            answer => answer,
+        },
+    };
+    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+    let said = match op {
+        Op::Insert => insert(tx, number, &row, preset)?,
+        Op::Update => answer(tx.update(number, &values))?,
+        Op::Upsert => answer(tx.upsert(number, &values))?,
+    };
+    assert_eq!(said, wanted, "{op:?} of {key:?} in table {}", table.name);
+    Ok(said)
+}
+
+/// Give a column its preset, and make all null that may be.
+fn leave_out(row: &mut Row, table: &Table<'_>, preset: &Preset<'_>) {
+    for (value, column) in row.iter_mut().zip(table.columns) {
+        if column.is_nullable {
+            *value = rows::Val::Null;
+        }
+    }
+    row[usize::from(preset.column)] = rows::Val::of(preset.value);
+}
+
+/// Insert a row: where a preset is given, without its column and those that are null.
+fn insert(
+    tx: &mut Tx<'_, '_, '_>,
+    table: u8,
+    row: &Row,
+    preset: Option<&Preset<'_>>,
+) -> Step<Answer> {
+    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+    let said = match preset {
+        None => tx.insert(table, &values),
+        Some(preset) => {
+            let is_given = |(column, value): &(u8, Value<'_>)| {
+                *column != preset.column && *value != Value::Null
+            };
+            let given = (0..).zip(values).filter(is_given);
+            tx.insert_columns(table, &given.collect::<Vec<_>>())
+        }
+    };
+    answer(said.map(|()| true))
+}
+
+/// Delete a row, with what refers to it.
+fn delete(
+    tx: &mut Tx<'_, '_, '_>,
+    (table, key): (u8, &Row),
+    rules: Rules<'_>,
+    after: &mut State,
+) -> Step<Answer> {
+    let values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
+    let said = answer(tx.delete(table, &values))?;
+    if after[usize::from(table)].find(key).is_none() {
+        assert_eq!(said, Answer::Done(false), "a delete of no row: {key:?} in {table}");
+        return Ok(said);
+    }
+    let deletion = rules.delete(table, key, after);
+    assert!(deletion.answers.contains(&said), "{said:?} of a delete of {key:?} in table {table}");
+    if said == Answer::Done(true) {
+        *after = deletion.after;
+    }
+    Ok(said)
+}
+
+/// What a call said; a row that is too long is refused, and the transaction ends.
+fn answer(said: Result<bool, DbError>) -> Step<Answer> {
+    match said {
+        Err(DbError::Duplicate { index }) => Ok(Answer::Duplicate(index)),
+        Err(DbError::Check { check }) => Ok(Answer::Check(check)),
+        Err(DbError::ForeignKey { key }) => Ok(Answer::ForeignKey(key)),
+        Err(DbError::Cascade) => Ok(Answer::Cascade),
+        Err(DbError::RowTooLong { .. }) => Ok(Answer::TooLong),
+        Err(DbError::Value(ValueError::TooLong | ValueError::KeyTooFar { .. })) => Err(End::Left),
+        said => done(said).map(Answer::Done),
+    }
+}
+
+/// A change of a table that has a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Insert,
+    Update,
+    Upsert,
+}
+
+/// A transaction reads what it wrote.
+fn ask_inside(
+    tx: &mut Tx<'_, '_, '_>,
+    table: u8,
+    (key, wanted): (&Row, Option<&Row>),
+) -> Step<Answer> {
+    let values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
+    let mut out = vec![0; 1 << 17];
+    let found = done(tx.get(table, 0, &values, &mut out))?;
+    assert_eq!(found.map(|row| rows::read(&row)).as_ref(), wanted, "in a transaction: {key:?}");
+    Ok(Answer::Done(false))
+}
