@@ -255,12 +255,18 @@ impl Schema<'_> {
     /// # Panics
     /// Where the table has no such index.
     pub fn index_number(&self, table: u8, index: u8) -> u8 {
-        let (before, rest) = self.tables.split_at(usize::from(table));
-        assert!(usize::from(index) < rest[0].indexes.len(), "the table has the index");
-        let number = before.iter().map(|table| table.indexes.len()).sum::<usize>();
-        let number = number + usize::from(index);
-        assert!(number < INDEXES_MAX, "the schema was checked");
-        number as u8
+        let declared = &self.tables[usize::from(table)];
+        assert!(usize::from(index) < declared.indexes.len(), "the table has the index");
+        let number = self.first_index(table) + index;
+        assert!(usize::from(number) < INDEXES_MAX, "the schema was checked");
+        number
+    }
+
+    /// The number of a table's first index among all indexes of the database, whether or not it has
+    /// one.
+    pub(crate) fn first_index(&self, table: u8) -> u8 {
+        let before = &self.tables[..usize::from(table)];
+        before.iter().map(|table| table.indexes.len()).sum::<usize>() as u8
     }
 
     const fn is_name_taken(&self, number: usize) -> bool {
