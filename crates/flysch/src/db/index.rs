@@ -9,7 +9,7 @@ use super::{Db, DbError, UnderWay};
 use crate::media::{CELL_SIZE, Space};
 use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part};
 use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
-use crate::store::{Entry, INDEX_MAX, Lent, SHARED, StoreError, TOMBSTONE};
+use crate::store::{Entry, Lent, SHARED, StoreError, TOMBSTONE};
 
 /// Greatest number of pages of rows whose entries may be in RAM alone. A mount reads all of them
 /// again.
@@ -66,36 +66,14 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             "the pointer leads back to the row"
         );
         let table = self.table(head.table)?;
-        let mut digests = [Digest::default(); INDEX_MAX];
-        for (digest, index) in digests.iter_mut().zip(table.indexes) {
-            *digest = match head.kind {
+        for (number, index) in (0..).zip(table.indexes_of(head.kind)) {
+            let digest = match head.kind {
                 RowKind::Tombstone => key::digest(table, index, &self.key, values),
                 RowKind::Row | RowKind::Moved => {
                     key::digest_of_row(table, index, &self.key, values)
                 }
             };
-            if head.kind == RowKind::Tombstone {
-                break;
-            }
-        }
-        self.put_digests(head, &digests, pointer)
-    }
-
-    /// Put the entries of a row whose keys have these digests into the memory table.
-    pub(super) fn put_digests(
-        &mut self,
-        head: RowHead,
-        digests: &[Digest; INDEX_MAX],
-        pointer: u32,
-    ) -> Result<(), DbError> {
-        debug_assert!(
-            pointer >> self.store.config().pointer_bits() == 0,
-            "the pointer has its bits"
-        );
-        let is_tombstone = head.kind == RowKind::Tombstone;
-        let count = if is_tombstone { 1 } else { self.table(head.table)?.indexes.len() };
-        for (index, &digest) in (0..).zip(&digests[..count]) {
-            self.put_digest(head, index, digest, pointer)?;
+            self.put_digest(head, number, digest, pointer)?;
         }
         Ok(())
     }
@@ -108,6 +86,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         digest: Digest,
         pointer: u32,
     ) -> Result<(), DbError> {
+        debug_assert!(
+            pointer >> self.store.config().pointer_bits() == 0,
+            "the pointer has its bits"
+        );
         let kept = self.kept(head.table, index)?;
         let shared = if head.is_shared && kept.may_meet { SHARED } else { 0 };
         let flags = shared | if head.kind == RowKind::Tombstone { TOMBSTONE } else { 0 };
@@ -209,7 +191,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// Bytes of the entries of a row in the memory table.
     fn entries_size(&self, table: u8, kind: RowKind) -> Result<usize, DbError> {
-        let count = if kind == RowKind::Tombstone { 1 } else { self.table(table)?.indexes.len() };
+        let count = self.table(table)?.indexes_of(kind).len();
         (0..count as u8).try_fold(0, |size, index| {
             Ok(size + self.store.entry_size(self.kept(table, index)?.number))
         })
@@ -344,12 +326,15 @@ impl From<StoreError> for DbError {
     }
 }
 
-/// Whether a row is of the table and has the key.
+/// Whether a row is of the table and has the key in an index in which it has an entry.
 pub(super) fn carries(
     view: &RowView<'_, '_>,
     wanted: Wanted,
     index: &Index<'_>,
     key: &HashKey,
 ) -> bool {
-    view.head.table == wanted.table && view.digest(index, key) == Ok(wanted.digest)
+    let indexes = view.table.indexes_of(view.head.kind);
+    view.head.table == wanted.table
+        && usize::from(wanted.index) < indexes.len()
+        && view.digest(index, key) == Ok(wanted.digest)
 }

@@ -72,7 +72,7 @@ impl Kept {
             return view.head.table == wanted.0 && has_code(self, wanted.1);
         }
         let numbers = schema.first_index(view.head.table)..;
-        numbers.zip(view.table.indexes).any(|(number, index)| {
+        numbers.zip(view.table.indexes_of(view.head.kind)).any(|(number, index)| {
             let is_kept_here = place(schema, number) == (self.number, true);
             is_kept_here && has_code(Self { tag: Some(number), ..self }, index)
         })

@@ -11,10 +11,9 @@ use crate::media::{Page, Space};
 use crate::record::{
     BlockSummary, PART_SPACES, Position, ROW_SPACES, Rows, is_void, read_page, tail_page,
 };
-use crate::row::{Digest, HashKey, RowHead, RowKind, RowView};
-use crate::store::INDEX_MAX;
+use crate::row::RowView;
 
-impl<N: Nand> Db<'_, '_, N> {
+impl<'s, N: Nand> Db<'_, 's, N> {
     /// Put the entries of the rows that no run has into the memory table again: those of the pages
     /// from the flush marks up to `heads`, then those of the tail. Cost: one read for each page.
     #[inline(never)]
@@ -43,9 +42,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
         let (from, to) = self.records.tail.find(space, place).ok_or(DbError::Unknown)?;
         debug_assert!(from < to, "a row has bytes, so that a replay ends");
-        let view = RowView::parse(self.schema, &self.records.tail.rows()[from..to], 0)?;
-        let (head, digests) = digests(&view, &self.key)?;
-        self.put_digests(head, &digests, pointer)?;
+        self.replay_entries(pointer, &|db| {
+            Ok(RowView::parse(db.schema, &db.records.tail.rows()[from..to], 0)?)
+        })?;
         Ok(place + to - from)
     }
 
@@ -84,23 +83,24 @@ impl<N: Nand> Db<'_, '_, N> {
     ) -> Result<usize, DbError> {
         let layout = self.media.layout();
         let pointer = Position { page: at, cell: layout.place(place).0 as u32 }.pointer(layout);
-        let view = RowView::parse_front(self.schema, &self.frame[from..to], 0)?;
-        let next = place + view.row_len;
-        let (head, digests) = digests(&view, &self.key)?;
-        self.put_digests(head, &digests, pointer)?;
-        Ok(next)
+        let len = self.replay_entries(pointer, &|db| {
+            Ok(RowView::parse_front(db.schema, &db.frame[from..to], 0)?)
+        })?;
+        Ok(place + len)
     }
-}
 
-/// The head of a row, and the digests of its keys. A tombstone has that of the primary key alone.
-fn digests(
-    view: &RowView<'_, '_>,
-    key: &HashKey,
-) -> Result<(RowHead, [Digest; INDEX_MAX]), DbError> {
-    let mut digests = [Digest::default(); INDEX_MAX];
-    let count = if view.head.kind == RowKind::Tombstone { 1 } else { INDEX_MAX };
-    for (digest, index) in digests.iter_mut().zip(view.table.indexes).take(count) {
-        *digest = view.digest(index, key)?;
+    /// Put the entries of a row into the memory table, where `view` brings it to hand for each of
+    /// them; returns the row's bytes.
+    fn replay_entries(
+        &mut self,
+        pointer: u32,
+        view: &dyn for<'v> Fn(&'v Self) -> Result<RowView<'v, 's>, DbError>,
+    ) -> Result<usize, DbError> {
+        let RowView { table, head, row_len, .. } = view(self)?;
+        for (number, index) in (0..).zip(table.indexes_of(head.kind)) {
+            let digest = view(self)?.digest(index, &self.key)?;
+            self.put_digest(head, number, digest, pointer)?;
+        }
+        Ok(row_len)
     }
-    Ok((view.head, digests))
 }

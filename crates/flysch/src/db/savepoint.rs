@@ -8,7 +8,7 @@
 use flysch_nand::Nand;
 
 use super::{Db, DbError, Transaction, UnderWay};
-use crate::media::{Page, Space};
+use crate::media::{Page, SPANS_LAST, Space};
 use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows, is_void, read_page};
 use crate::row::RowView;
 
@@ -32,8 +32,10 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     }
 
     /// Take back everything since a savepoint. The savepoint itself stays; later ones are gone.
-    /// [`DbError::Savepoint`] where it is gone itself. Cost: nothing where no page was programmed
-    /// since, else one read, and one for each page that the transaction had programmed before.
+    /// [`DbError::Savepoint`] where it is gone itself. [`DbError::Full`] where the transaction went
+    /// back some ten times already, over pages that it had programmed; it can only be rolled back
+    /// then. Cost: nothing where no page was programmed since, else one read, and one for each page
+    /// that the transaction had programmed before.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         self.db.roll_back_to(savepoint)
     }
@@ -88,6 +90,12 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(mark.rows <= self.row_count(), "a savepoint lies behind");
         self.forget_frame();
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: true, ..tx });
+        // The state must keep room for the spans of mounts. Taking all back leaves no more spans
+        // than a transaction that has no savepoint.
+        let parts = mark.first.iter().flatten().count();
+        if parts > 0 && self.media.spans.as_slice().len() + 2 * parts > SPANS_LAST {
+            return Err(DbError::Full);
+        }
         self.store.roll_back();
         let mut moves = [None; PART_SPACES.len()];
         let to_fill = (&mut *self.frame, &mut moves);

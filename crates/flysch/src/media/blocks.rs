@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::error::is_erased;
-use super::{CHANGE_SIZE, Media, MediaError, Page, Space, Use};
+use super::{CHANGE_SIZE, Media, MediaError, Page, Space, Span, Use};
 
 impl<N: Nand> Media<'_, N> {
     /// The block of page `number` of `space`. A new block is taken where the page is the first of
@@ -55,13 +55,19 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn void(&mut self, space: Space, from: u32) -> Result<(), MediaError> {
         debug_assert!(space.holds_rows(), "a run names its pages, and needs no span");
         let (numbers, head) = (self.numbers, self.head(space));
+        let len = numbers.distance(from, head);
+        // What was void there already lies in the new spans, or in blocks that are free.
+        let is_within = |span: &Span| numbers.distance(from, span.from) < len;
+        self.spans.retain(|span| span.space != space || !is_within(span));
         let mut at = from;
         while numbers.block_of(at) != numbers.block_of(head) {
             let next = numbers.next_block(at);
             let number = numbers.block_of(at);
-            match self.table.find(space, number).filter(|_| numbers.page_in_block(at) == 0) {
-                Some(block) => self.assign(block, Use::Free),
-                None => self.skip(space, at, next)?,
+            match (numbers.page_in_block(at), self.table.find(space, number)) {
+                (0, Some(block)) => self.assign(block, Use::Free),
+                // An earlier savepoint freed it.
+                (0, None) => {}
+                _ => self.skip(space, at, next)?,
             }
             at = next;
         }

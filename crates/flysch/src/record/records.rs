@@ -360,14 +360,17 @@ impl<'ram> Records<'ram> {
     ) -> Result<Move, MediaError> {
         let space = PART_SPACES[part];
         let from = Page { space, number: first };
+        let mut kept = (&[][..], 0);
         if len > 0 {
             let (stretch, header) = super::page::read_page(media, from, frame)?;
             let bytes = stretch.bytes().get(..len).ok_or(MediaError::Missing(from))?;
-            if !self.tail.put_back(bytes, header.commit, committed) {
-                return Err(MediaError::Missing(from));
-            }
+            kept = (bytes, header.commit);
         }
+        // Nothing has changed where this fails, so that it can be tried again.
         media.void(space, first)?;
+        if !self.tail.put_back(kept.0, kept.1, committed) {
+            return Err(MediaError::Missing(from));
+        }
         Ok(Move { from, to: tail_page(media, space) })
     }
 

@@ -29,6 +29,7 @@
 //! 2. Index 0 of a table is the primary key if it is unique. Its columns take no null.
 //! 3. Every index has one number in the database: the indexes of the tables before come first.
 
+use super::head::RowKind;
 use super::siphash::HashKey;
 use super::{ColumnType, SchemaError};
 
@@ -39,8 +40,8 @@ pub const COLUMNS_MAX: usize = 32;
 /// Greatest number of indexes of a schema, those of all tables together.
 pub const INDEXES_MAX: usize = 32;
 /// Greatest number of indexes that the store keeps apart. Where a schema has more, some share one:
-/// all unique hash indexes, all other hash indexes, all unique ordered indexes over several columns,
-/// and all other such ordered ones. An ordered index over one column is always kept apart.
+/// all unique hash indexes, all other hash indexes, all unique ordered indexes over several
+/// columns, and all other such ordered ones. An ordered index over one column is always kept apart.
 pub const APART_MAX: usize = 8;
 /// Greatest number of bytes of all names of a schema: each root holds them.
 pub const NAMES_MAX: usize = 1 << 15;
@@ -294,6 +295,14 @@ impl<'s> Table<'s> {
         key
     }
 
+    /// The indexes in which a row of a kind has an entry. A tombstone holds the primary key alone.
+    pub(crate) const fn indexes_of(&self, kind: RowKind) -> &'s [Index<'s>] {
+        match kind {
+            RowKind::Tombstone => self.indexes.split_at(1).0,
+            RowKind::Row | RowKind::Moved => self.indexes,
+        }
+    }
+
     /// Bytes of the null bits of a row: one bit for each nullable column, none for the others.
     pub fn null_size(&self) -> usize {
         self.columns.iter().filter(|column| column.is_nullable).count().div_ceil(8)
@@ -367,8 +376,8 @@ impl<'s> Column<'s> {
 }
 
 impl Index<'_> {
-    /// The number of the index's kind, among the [`SHARED_KINDS`] that may share; None for the other
-    /// kind.
+    /// The number of the index's kind, among the [`SHARED_KINDS`] that may share; None for the
+    /// other kind.
     pub(crate) const fn shared_kind(&self) -> Option<usize> {
         let is_many = !self.is_unique as usize;
         match self.kind {

@@ -216,14 +216,15 @@ impl<N: Nand> Db<'_, '_, N> {
             Look::Long(_) if victim.len > 0 => return self.move_window(),
             Look::Long(row) => self.move_long(victim, row)?,
             Look::Rows(rows, count, upto) => {
+                // Where a page of an index cannot be read, the window stays as it was.
+                let mut victim = victim;
                 for row in &rows[..count] {
                     let is_there = self.stays(row)?;
                     let drops = (is_there && row.is_tombstone).then(|| self.store.drops());
-                    if let Some(victim) = &mut self.compaction.victim {
-                        victim.push(is_there, row.len);
-                        victim.tombstones_at = victim.tombstones_at.or(drops);
-                    }
+                    victim.push(is_there, row.len);
+                    victim.tombstones_at = victim.tombstones_at.or(drops);
                 }
+                self.compaction.victim = Some(victim);
                 self.note_upto(upto);
             }
         }

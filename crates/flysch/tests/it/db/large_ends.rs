@@ -128,3 +128,83 @@ fn a_transaction_that_is_too_long_is_committed_without_its_last_row() {
         }
     });
 }
+
+/// A savepoint freed the blocks behind it. The rollback passed over their numbers again and wanted
+/// a void span for each, more than the state holds: no transaction was begun any more.
+#[test]
+fn a_transaction_that_went_back_over_many_blocks_is_rolled_back() {
+    let case = &CASES[1];
+    let (mut device, mut kept) = Device::begun(case);
+    device.with(case, |db| {
+        for turn in 0..3 {
+            let mut tx = db.begin().unwrap();
+            (500..550 + turn).for_each(|id| row(id, case.note_max).insert(&mut tx).unwrap());
+            let savepoint = tx.savepoint().unwrap();
+            (1_000..1_000 + case.rows)
+                .for_each(|id| row(id, case.note_max).insert(&mut tx).unwrap());
+            tx.roll_back_to(savepoint).unwrap();
+            (5_000..5_040).for_each(|id| row(id, case.note_max).insert(&mut tx).unwrap());
+            if turn == 1 {
+                tx.roll_back().unwrap();
+            }
+        }
+        check(db, case, &kept, "all of it was rolled back");
+        insert(db, &[900], case.note_max, Durability::Durable).unwrap();
+    });
+    kept.push(900);
+    device.with(case, |db| check(db, case, &kept, "in the next session"));
+}
+
+/// Each way back leaves void pages, and the state names few stretches of them. A transaction with
+/// too many is refused rows, and all that was before it stays; one with fewer is committed.
+#[test]
+fn a_transaction_goes_back_some_times() {
+    let case = &CASES[1];
+    for most in [40, 6, 8] {
+        let story = format!("at most {most} ways back");
+        let (mut device, mut kept) = Device::begun(case);
+        device.with(case, |db| {
+            let mut tx = db.begin().unwrap();
+            let mut ways = 0;
+            let end = loop {
+                if ways == most {
+                    break tx.commit(Durability::Durable);
+                }
+                if let Err(error) = go_and_go_back(&mut tx, case, 1_000 + ways * ROWS) {
+                    break Err(error);
+                }
+                ways += 1;
+            };
+            match end {
+                Ok(()) => kept.extend(1_000..1_000 + ways * ROWS),
+                Err(error) => assert_eq!((error, ways > 8), (DbError::Full, true), "{story}"),
+            }
+            check(db, case, &kept, &story);
+        });
+        assert_eq!(kept.len() == 20, most == 40, "{story}");
+        for number in 0..6 {
+            device.with(case, |db| {
+                check(db, case, &kept, &format!("{story}, life {number}"));
+                insert(db, &[5_000 + number], case.note_max, Durability::Durable).unwrap();
+            });
+            kept.push(5_000 + number);
+        }
+    }
+}
+
+/// Rows that a transaction keeps, and as many that it takes back.
+const ROWS: i64 = 16;
+
+/// Insert some rows, and some more that are taken back.
+fn go_and_go_back(
+    tx: &mut Transaction<'_, '_, '_, &mut Image>,
+    case: &Case,
+    from: i64,
+) -> Result<(), DbError> {
+    (from..from + ROWS).try_for_each(|id| row(id, case.note_max).insert(tx))?;
+    let savepoint = tx.savepoint()?;
+    (from + ROWS..from + 2 * ROWS).try_for_each(|id| row(id, case.note_max).insert(tx))?;
+    tx.roll_back_to(savepoint)?;
+    tx.release(savepoint);
+    Ok(())
+}
