@@ -149,10 +149,21 @@ impl<'ram> Memtable<'ram> {
         self.free_size() >= self.entry_size(index)
     }
 
+    /// Whether an entry can be put into the open segment: there is room for it, or it takes the
+    /// place of another one. A mount puts entries in another order than the session did, so the
+    /// last ones may come to a table that is full.
+    pub(crate) fn takes(&self, entry: &Entry, keeps_all: bool) -> bool {
+        let ends_another = || {
+            let place = self.find(Segment::Open, entry);
+            self.ended(Segment::Open, entry, place).is_some()
+        };
+        self.has_room(entry.index) || !keeps_all && ends_another()
+    }
+
     /// Put an entry into the open segment. With `keeps_all` the entries that it replaces stay.
     pub(crate) fn put(&mut self, entry: &Entry, keeps_all: bool) {
         assert!(self.shapes[usize::from(entry.index)].takes(entry), "an entry fits its index");
-        assert!(self.has_room(entry.index), "a full table is flushed first");
+        debug_assert!(self.takes(entry, keeps_all), "a full table is flushed first");
         let at = self.side_of(entry.index);
         let word = self.sides[at].word(entry);
         self.insert(Segment::Open, at, word, keeps_all);
@@ -421,6 +432,9 @@ mod tests {
         assert!(table.has_room(0));
         table.put(&entry(0, 9, 9, 0), false);
         assert!(!table.has_room(0));
+        assert!(!table.takes(&entry(0, 8, 9, 0), false), "it is another one");
+        assert!(table.takes(&entry(0, 9, 9, 0), false), "it takes the place of its like");
+        assert!(!table.takes(&entry(0, 9, 9, 0), true), "its like stays");
         assert_eq!(table.free_size(), 1);
         listed(&table, Segment::Open, 2, &[(0, 0), (1, 0), (2, 0)]);
         listed(&table, Segment::Open, 0, &[(9, 9)]);

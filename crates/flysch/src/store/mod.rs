@@ -213,14 +213,13 @@ impl<'ram> Store<'ram> {
     /// Where code or pointer have more bits than the index keeps.
     pub fn put(&mut self, entry: &Entry) -> Result<(), StoreError> {
         assert!(entry.index < self.config.index_count, "the store has the index");
-        if !self.memtable.has_room(entry.index) {
+        if !self.memtable.takes(entry, self.keeps_all) {
             return Err(StoreError::MemtableFull);
         }
         debug_assert!(
             entry.code <= self.shapes[usize::from(entry.index)].code_max(),
             "the code has its bits"
         );
-        debug_assert!(self.memtable.has_room(entry.index), "there is room for it");
         self.memtable.put(entry, self.keeps_all);
         self.noted.forget(entry.index, entry.code);
         self.puts = self.puts.wrapping_add(1);

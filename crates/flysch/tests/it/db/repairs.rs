@@ -174,8 +174,8 @@ fn what_a_lost_page_held_is_put_together_again() {
     assert!(failures > 20 && entries > 1000, "{failures} failed, {entries} entries, {risen} rose");
 }
 
-/// Where compaction looked rows up, and a read failed amid them, it looked the same rows up again. It
-/// took what it had found for later rows, and moved rows that had been replaced.
+/// Where compaction looked rows up, and a read failed amid them, it looked the same rows up again.
+/// It took what it had found for later rows, and moved rows that had been replaced.
 #[test]
 fn a_read_fails_once_while_rows_are_moved() {
     let (mut failures, mut moved) = (0, 0);

@@ -125,8 +125,9 @@ fn survive(first: u64, count: u64) -> Tally {
 /// they were there already, and was lost; a scan of a ring at a snapshot, whose tail came to
 /// another page; a range that went backwards and ended before the least code; a stale entry that
 /// hid the rest of its page; a record without a commit, which the `NvRam` passed over; a Bloom
-/// filter that was filled from where that of a run was left which is gone.
-const WERE_NOT: [&str; 11] = [
+/// filter that was filled from where that of a run was left which is gone; a tail whose entries
+/// fill the memory, and come to it in another order at a mount.
+const WERE_NOT: [&str; 12] = [
     "405",
     "97",
     "2230",
@@ -138,6 +139,7 @@ const WERE_NOT: [&str; 11] = [
     "6005555/0:912-961,969-1199,1207-1402,1431-1514,1543-1698/2:2-3!/4:0,2!/5:0-2,4-5,7,9,11!/11:!",
     "rot 75000063/2:8,11,16,18,21,25!/3:0-1,4,7-8!/4:0,7,14-16!/6:0!/7:0!/8:1",
     "97005040/0:2-4,9,12,16-21,24,26-30,32,34-37",
+    "101005233/26:4-6,38,43,46,50-54,63-64!/28:2!",
 ];
 
 #[test]
