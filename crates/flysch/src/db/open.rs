@@ -10,13 +10,13 @@ use super::ram::Ram;
 use super::spill::Spilled;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Doubt, Log, Made, NvLog, STATE_MAX, pages_needed};
+use crate::log::{self, Buffers, Doubt, Log, Made, MountError, NvLog, STATE_MAX, pages_needed};
 use crate::media::{
     CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
 };
 use crate::record::{ROW_SPACES, Records, state_size};
 use crate::row::{HashKey, Schema};
-use crate::store::{ConfigError, IndexPlan, Store, StoreConfig};
+use crate::store::{ConfigError, IndexPlan, Store, StoreConfig, StoreError};
 
 /// Least size of the scratch memory: two cells. It is larger where the state of a record is.
 const SCRATCH_MIN: usize = 2 * CELL_SIZE;
@@ -224,6 +224,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// [`MountError::Schema`](super::MountError::Schema) where it was made with another schema,
     /// seed or capacity. It says what differs first;
     /// [`Difference::within`](crate::row::Difference::within) gives the names.
+    /// [`MountError::LessRam`](super::MountError::LessRam) where the session before had more RAM
+    /// and left more entries in it than this one takes.
     pub fn open(
         nand: N,
         schema: &'s Schema<'s>,
@@ -257,7 +259,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let heads = ROW_SPACES.map(|space| self.media.head(space));
         let void_pages = if is_clean { 0 } else { self.skip_doubtful()? };
         self.note_changed();
-        self.replay(heads)?;
+        self.replay(heads).map_err(|error| match error {
+            DbError::Store(StoreError::MemtableFull) => MountError::LessRam.into(),
+            error => error,
+        })?;
         let reads = self.media.counts.reads;
         let counts = self.media.counts;
         debug_assert!(counts.programs_in_all() == 0, "an open programs nothing");
@@ -283,7 +288,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         });
         let tail_size = preface.base + preface.len;
         if !is_loaded || !self.records.tail.restore(tail_size, preface.tail_base) {
-            return Err(log::MountError::Broken.into());
+            return Err(MountError::Broken.into());
         }
         // A commit number that was in use when the power was cut is not used again.
         self.commit = preface.commit + u32::from(!is_clean);

@@ -17,6 +17,8 @@ pub enum MountError {
     Broken,
     /// Commits of this database go to an `NvRam`, and the caller gave none.
     NoNvRam,
+    /// The session before had more RAM, and the entries that it had not flushed do not fit.
+    LessRam,
     /// The database was made for other blocks of the chip.
     Partition,
     /// The database was made with another schema, or with other options: this differs first.
@@ -31,6 +33,9 @@ impl fmt::Display for MountError {
             Self::Broken => f.write_str("the log of the database is not whole"),
             Self::NoNvRam => {
                 f.write_str("the memory beside the chip, which takes commits, is missing")
+            }
+            Self::LessRam => {
+                f.write_str("the session before had more RAM: open the database with as much")
             }
             Self::Partition => f.write_str("the database was made for other blocks of the chip"),
             Self::Schema(part) => write!(f, "the database was made otherwise: {part}"),

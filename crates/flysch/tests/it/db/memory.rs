@@ -1,9 +1,9 @@
 //! The memory that the caller gives, by the formula of `docs/size.md`.
 
-use flysch::db::{Db, DbError};
+use flysch::db::{Db, DbError, Direction, Durability, MountError};
 
 use super::image::Image;
-use super::world::{OPTIONS, SCHEMA};
+use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
 
 /// Windows of merges, a fence, and the least memory table.
 const STORE: usize = 15 * 40 + 258 + 512;
@@ -36,5 +36,27 @@ fn the_least_memory_is_what_the_document_says() {
         };
         assert_eq!(open(needed - 1), Err(DbError::RamTooSmall { needed }));
         assert_eq!(open(needed), Ok(()));
+    }
+}
+
+/// Entries that a session kept in RAM do not fit a session with less of it: it is refused by name,
+/// and one with as much goes on.
+#[test]
+fn a_session_with_less_memory_is_refused() {
+    for closes in [false, true] {
+        let mut image = Image::blank(2048, 96);
+        let (mut ram, mut less) = (vec![0; 40_000], vec![0; 9_000]);
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        for number in 0..300 {
+            insert(&mut db, &[number], 0, Durability::Durable).unwrap();
+        }
+        if closes {
+            db.close().unwrap();
+        }
+        let refused = Db::open(&mut image, &SCHEMA, OPTIONS, &mut less).map(drop);
+        assert_eq!(refused, Err(DbError::Mount(MountError::LessRam)), "closed: {closes}");
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let numbers: Vec<i64> = (0..300).collect();
+        assert_eq!(rows(&mut db, Direction::Forward), Ok(expected(&numbers, 0)));
     }
 }
