@@ -221,10 +221,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// write. Never formats.
     ///
     /// # Errors
-    /// [`MountError::Schema`](super::MountError::Schema) where it was made with another schema,
+    /// [`MountError::Schema`] where it was made with another schema,
     /// seed or capacity. It says what differs first;
     /// [`Difference::within`](crate::row::Difference::within) gives the names.
-    /// [`MountError::LessRam`](super::MountError::LessRam) where the session before had more RAM
+    /// [`MountError::LessRam`] where the session before had more RAM
     /// and left more entries in it than this one takes.
     pub fn open(
         nand: N,
