@@ -221,11 +221,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// write. Never formats.
     ///
     /// # Errors
-    /// [`MountError::Schema`] where it was made with another schema,
-    /// seed or capacity. It says what differs first;
-    /// [`Difference::within`](crate::row::Difference::within) gives the names.
-    /// [`MountError::LessRam`] where the session before had more RAM
-    /// and left more entries in it than this one takes.
+    /// [`MountError::Schema`] where it was made with another schema, seed or capacity. It says what
+    /// differs first; [`Difference::within`](crate::row::Difference::within) gives the names.
+    /// [`MountError::LessRam`] where the session before had more RAM, and left more entries in it
+    /// than this one takes.
     pub fn open(
         nand: N,
         schema: &'s Schema<'s>,
