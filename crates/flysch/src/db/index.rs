@@ -327,14 +327,8 @@ impl From<StoreError> for DbError {
 }
 
 /// Whether a row is of the table and has the key in an index in which it has an entry.
-pub(super) fn carries(
-    view: &RowView<'_, '_>,
-    wanted: Wanted,
-    index: &Index<'_>,
-    key: &HashKey,
-) -> bool {
-    let indexes = view.table.indexes_of(view.head.kind);
-    view.head.table == wanted.table
-        && usize::from(wanted.index) < indexes.len()
-        && view.digest(index, key) == Ok(wanted.digest)
+pub(super) fn carries(view: &RowView<'_, '_>, wanted: Wanted, key: &HashKey) -> bool {
+    let index = view.table.indexes_of(view.head.kind).get(usize::from(wanted.index));
+    let has_key = |index| view.digest(index, key) == Ok(wanted.digest);
+    view.head.table == wanted.table && index.is_some_and(has_key)
 }

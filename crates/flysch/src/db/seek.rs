@@ -298,7 +298,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             }
             let key =
                 primary.map_or(Ok(Digest::default()), |primary| view.digest(primary, &hash))?;
-            if carries(&view, wanted, index, &hash) {
+            if carries(&view, wanted, &hash) {
                 let (head, len) = (view.head, view.row_len);
                 seat = Some(Seat { pointer, place, key, head, len, is_last: true });
             } else {

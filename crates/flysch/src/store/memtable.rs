@@ -163,7 +163,7 @@ impl<'ram> Memtable<'ram> {
     /// Put an entry into the open segment. With `keeps_all` the entries that it replaces stay.
     pub(crate) fn put(&mut self, entry: &Entry, keeps_all: bool) {
         assert!(self.shapes[usize::from(entry.index)].takes(entry), "an entry fits its index");
-        debug_assert!(self.takes(entry, keeps_all), "a full table is flushed first");
+        assert!(self.takes(entry, keeps_all), "a full table is flushed first");
         let at = self.side_of(entry.index);
         let word = self.sides[at].word(entry);
         self.insert(Segment::Open, at, word, keeps_all);

@@ -8,7 +8,7 @@ use crate::db::index::Wanted;
 use crate::db::{Db, DbError};
 use crate::media::{MediaError, Page};
 use crate::record::{BlockSummary, Position, ROW_SPACES, Rows, is_void, read_page};
-use crate::row::{Digest, RowHead, RowKind, RowView};
+use crate::row::{Digest, RowHead, RowView};
 use crate::store::{Entry, Gap, TAKE_BACK, insist};
 
 /// Entries that are looked up before the page is read again.
@@ -202,10 +202,9 @@ impl<N: Nand> Db<'_, '_, N> {
         suspects: &mut Suspects,
     ) -> Result<bool, DbError> {
         let (head, commit) = (view.head, view.commit);
-        let is_tombstone = head.kind == RowKind::Tombstone;
-        for (index, declared) in (0..).zip(view.table.indexes) {
+        for (index, declared) in (0..).zip(view.table.indexes_of(head.kind)) {
             let is_key = index == 0 && declared.is_unique;
-            if is_key != (search.pass == Pass::Keys) || is_tombstone && index > 0 {
+            if is_key != (search.pass == Pass::Keys) {
                 continue;
             }
             suspects.passed += 1;

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use flysch::db::{Criterion, Db, DbError, Direction, ListedKey, Reader, Scan, Snapshot};
 use flysch::query::{Cursor, Order, Sort};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Table};
 use flysch_chip::Prng;
 use flysch_nand::Nand;
 
-use super::rows::{Row, Rows, State, Val, key_of, read};
+use super::rows::{Row, Rows, State, Val, key_of, read, values};
 use super::world::World;
 
 /// Bytes of the longest row.
@@ -312,7 +312,7 @@ fn several<N: Nand>(
 ) -> Result<(), DbError> {
     let declared = indexes.map(|index| &table.indexes[usize::from(index)]);
     let keys = [key_of(keys[0], declared[0]), key_of(keys[1], declared[1])];
-    let values = keys.each_ref().map(|key| key.iter().map(Val::value).collect::<Vec<_>>());
+    let values = keys.each_ref().map(values);
     let is_met = |row: &Row| [0, 1].map(|at| key_of(row, declared[at]) == keys[at]);
     for is_all in [true, false] {
         let second = if is_all { Criterion::is } else { Criterion::or };
@@ -383,7 +383,7 @@ fn listed<N: Nand>(
     let mut places = vec![ListedKey::default(); keys.len()];
     let mut list = db.list(table, index, &mut places)?;
     for key in keys {
-        let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
+        let values = values(key);
         assert!(list.put(db, &values)?, "there is a place for each key");
     }
     let (mut found, mut out) = (Vec::new(), vec![0; ROW_MAX]);
@@ -425,7 +425,7 @@ fn find<N: Nand>(
     (table, index): (u8, u8),
     key: &Row,
 ) -> Result<Vec<Row>, DbError> {
-    let values: Vec<Value<'_>> = key.iter().map(Val::value).collect();
+    let values = values(key);
     let find = db.find(table, index, &values)?;
     let mut found = pull(db, when, find)?;
     found.sort();

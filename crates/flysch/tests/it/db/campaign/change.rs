@@ -118,7 +118,7 @@ pub(super) fn change(
             answer => answer,
         },
     };
-    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+    let values = rows::values(&row);
     let said = match op {
         Op::Insert => insert(tx, number, &row, preset)?,
         Op::Update => answer(tx.update(number, &values))?,
@@ -145,7 +145,7 @@ fn insert(
     row: &Row,
     preset: Option<&Preset<'_>>,
 ) -> Step<Answer> {
-    let values: Vec<Value<'_>> = row.iter().map(rows::Val::value).collect();
+    let values = rows::values(row);
     let said = match preset {
         None => tx.insert(table, &values),
         Some(preset) => {
@@ -166,7 +166,7 @@ fn delete(
     rules: Rules<'_>,
     after: &mut State,
 ) -> Step<Answer> {
-    let values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
+    let values = rows::values(key);
     let said = answer(tx.delete(table, &values))?;
     if after[usize::from(table)].find(key).is_none() {
         assert_eq!(said, Answer::Done(false), "a delete of no row: {key:?} in {table}");
@@ -207,7 +207,7 @@ fn ask_inside(
     table: u8,
     (key, wanted): (&Row, Option<&Row>),
 ) -> Step<Answer> {
-    let values: Vec<Value<'_>> = key.iter().map(rows::Val::value).collect();
+    let values = rows::values(key);
     let mut out = vec![0; 1 << 17];
     let found = done(tx.get(table, 0, &values, &mut out))?;
     assert_eq!(found.map(|row| rows::read(&row)).as_ref(), wanted, "in a transaction: {key:?}");

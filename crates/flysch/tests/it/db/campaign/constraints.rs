@@ -7,8 +7,8 @@ use flysch::db::{Check, Constraints, ForeignKey, OnDelete, Preset};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
-use super::rows::{Answer, Row, State, Val, key_of};
-use super::world::World;
+use super::rows::{Answer, Row, State, Val, key_of, values};
+use super::world::{World, leak, schema_of};
 
 /// The seed from which on tables have constraints. Histories of before stay as they were.
 pub(super) const FROM: u64 = 100_000_000;
@@ -47,10 +47,6 @@ const fn preset(kind: ColumnType) -> Value<'static> {
     }
 }
 
-fn leak<T>(things: Vec<T>) -> &'static [T] {
-    Box::leak(things.into_boxed_slice())
-}
-
 /// Draw constraints for the tables of a schema, and columns by which they refer to each other.
 pub(super) fn draw(
     schema: &'static Schema<'static>,
@@ -77,8 +73,7 @@ pub(super) fn draw(
     let count = 1 + prng.below(3) as usize;
     let keys = (0..count).filter_map(|place| refer(&mut tables, prng, &NAMES[place * 2..][..2]));
     let foreign_keys = leak(keys.collect());
-    let schema = Box::leak(Box::new(Schema { tables: leak(tables) }));
-    schema.check().unwrap();
+    let schema = schema_of(tables);
     let (checks, presets) = (leak(checks), leak(presets));
     (schema, Constraints { checks, foreign_keys, presets, ..Constraints::NONE })
 }
@@ -175,7 +170,7 @@ impl<'w> Rules<'w> {
 
     /// What the check of a row says.
     fn check(self, table: u8, row: &Row) -> Option<u8> {
-        let values: Vec<Value<'_>> = row.iter().map(Val::value).collect();
+        let values = values(row);
         let is_broken = |check: &Check| check.table == table && !(check.holds)(&values);
         self.all.checks.iter().position(is_broken).map(|number| number as u8)
     }

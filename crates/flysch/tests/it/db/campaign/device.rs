@@ -142,10 +142,9 @@ impl Device {
         let Self { world, nand, memory, states, past, tally, rot } = self;
         let mut ram = vec![0; world.ram];
         let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
-        let end = done(opened).and_then(|db| {
+        let end = done(opened).and_then(|mut db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
-            let mut db = db;
             db.set_constraints(world.constraints).expect("the constraints fit the schema");
             let session = Session { db, world, states, past, tally, rot, held, given };
             session.live((seed, life), &mut prng)

@@ -119,6 +119,11 @@ pub(super) fn read(row: &RowView<'_, '_>) -> Row {
     row.values().map(|value| Val::of(value.expect("a value is whole"))).collect()
 }
 
+/// The values of a row, or of a key, as the engine takes them.
+pub(super) fn values(row: &Row) -> Vec<Value<'_>> {
+    row.iter().map(Val::value).collect()
+}
+
 /// The values of columns.
 pub(super) fn key_of(row: &[Val], index: &Index<'_>) -> Row {
     index.columns.iter().map(|column| row[usize::from(*column)].clone()).collect()

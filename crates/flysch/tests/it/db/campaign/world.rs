@@ -60,7 +60,7 @@ impl World {
         let page_size = one(prng, &[512, 512, 512, 1024, 1024, 2048, 2048, 4096, 8192, 16_384]);
         let pages_per_block = if page_size > 2048 { 8 } else { one(prng, &[8, 8, 8, 16, 32]) };
         let more = one(prng, &[1, 12, 40]);
-        let is_large = has_large(seed);
+        let (is_large, is_late) = (has_large(seed), seed >= constraints::FROM);
         let block_count = 24 + prng.below(more) as u32 + if is_large { 60 } else { 0 };
         // A partition leaves blocks alone on both sides.
         let (before, behind) = one(prng, &[(0, 0), (0, 0), (0, 0), (3, 5)]);
@@ -93,9 +93,9 @@ impl World {
             bytes_max,
             batch_max: one(prng, &[1, 4, 12, 60]),
             large_max: if is_large { 1_000 } else { 0 },
-            goes_back: matches!(seed % 4, 0 | 3) || is_large && seed >= constraints::FROM,
-            looks_up_together: seed >= constraints::FROM,
-            goes_back_in: if is_large && seed >= constraints::FROM { 60 } else { 8 },
+            goes_back: matches!(seed % 4, 0 | 3) || is_large && is_late,
+            looks_up_together: is_late,
+            goes_back_in: if is_large && is_late { 60 } else { 8 },
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
         world
@@ -135,6 +135,17 @@ const KEYS: [ColumnType; 5] = [
 ];
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
+/// Things that live as long as the program.
+pub(super) fn leak<T>(things: Vec<T>) -> &'static [T] {
+    Box::leak(things.into_boxed_slice())
+}
+
+pub(super) fn schema_of(tables: Vec<Table<'static>>) -> &'static Schema<'static> {
+    let schema = Box::leak(Box::new(Schema { tables: leak(tables) }));
+    schema.check().unwrap();
+    schema
+}
+
 /// Some tables, with eight indexes in all at most.
 fn draw_schema(prng: &mut Prng) -> &'static Schema<'static> {
     let count = 1 + prng.below(3) as usize;
@@ -146,9 +157,7 @@ fn draw_schema(prng: &mut Prng) -> &'static Schema<'static> {
             table
         })
         .collect();
-    let schema = Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }));
-    schema.check().unwrap();
-    schema
+    schema_of(tables)
 }
 
 /// Some of the tables that have a key become rings, drawn apart: histories of before stay as they
@@ -170,9 +179,7 @@ fn with_rings(schema: &'static Schema<'static>, seed: u64) -> &'static Schema<'s
             });
         }
     }
-    let schema = Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }));
-    schema.check().unwrap();
-    schema
+    schema_of(tables)
 }
 
 /// Some of the tables that have no key lose their indexes, too, so that a database may have none.
@@ -184,7 +191,7 @@ fn without_indexes(schema: &'static Schema<'static>, seed: u64) -> &'static Sche
             table.indexes = &[];
         }
     }
-    Box::leak(Box::new(Schema { tables: Box::leak(tables.into_boxed_slice()) }))
+    schema_of(tables)
 }
 
 fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<'static> {
@@ -213,7 +220,7 @@ fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<
         let may_be_unique = kinds.contains(&columns[usize::from(column)].kind);
         let is_unique = !indexes.is_empty() && may_be_unique && prng.below(3) == 0;
         if indexes.len() < indexes_max {
-            indexes.push(Index { columns: Box::leak(Box::new([column])), kind, is_unique });
+            indexes.push(Index { columns: leak(vec![column]), kind, is_unique });
         }
     }
     if indexes.is_empty() && indexes_max > 0 {
@@ -224,8 +231,8 @@ fn draw_table(prng: &mut Prng, name: &'static str, indexes_max: usize) -> Table<
     let zone = columns.iter().position(may_be_zone).map(|column| column as u8);
     Table {
         name,
-        columns: Box::leak(columns.into_boxed_slice()),
-        indexes: Box::leak(indexes.into_boxed_slice()),
+        columns: leak(columns),
+        indexes: leak(indexes),
         zone: zone.filter(|_| prng.below(2) == 0),
         keep: None,
     }
