@@ -17,6 +17,11 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
+/// Rows that are looked at for each row appended, where no free block is left beside those that are
+/// kept back; half as many for each that is left, of the first three.
+const PACE_MOST: u32 = 32;
+/// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge.
+const HEADS: u32 = 4;
 /// Rows of a record from which on the next transaction is taken to be long, too.
 const ROWS_MANY: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
@@ -146,9 +151,12 @@ impl<N: Nand> Db<'_, '_, N> {
         self.sync()
     }
 
-    /// Number of free blocks below which compaction is due.
+    /// Number of free blocks below which compaction is due. All heads may come to the ends of their
+    /// blocks at once, while a block that is being emptied takes some hundred steps. A part of few
+    /// blocks has none to spare for that.
     pub(super) fn wanted_free(&self) -> u32 {
-        self.kept_back(Claim::Grow) + 4 + self.media.partition().count / 128
+        let blocks = self.media.partition().count;
+        self.kept_back(Claim::Grow) + HEADS + (blocks / 24).min(HEADS) + blocks / 128
     }
 
     /// Whether rows have to be moved even where that frees little. A session begins with it some
@@ -171,14 +179,9 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.press_snapshots();
-        let (free, least) = (self.media.free_count(), self.kept_back(Claim::Grow));
-        let wanted = self.wanted_free();
-        let pace = match free {
-            free if free * 2 >= least + wanted => 4,
-            free if free > least + 2 => 8,
-            free if free > least + 1 => 16,
-            _ => 24,
-        };
+        // The fewer are left the more is done, so that no call has to do all of it.
+        let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
+        let pace = PACE_MOST >> left.min(3);
         self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
