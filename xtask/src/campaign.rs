@@ -23,7 +23,7 @@ const IMAGES: u64 = 500;
 /// The first seed if none is given: of histories of the engine, one from which on their tables have
 /// constraints and their transactions are long.
 const SEED: u64 = 1;
-const SEED_OF_ENGINE: u64 = 100_000_000;
+const SEED_OF_ENGINE: u64 = 110_000_000;
 /// Number of power cuts if neither cuts nor minutes are given.
 const CUTS: u64 = 100_000;
 

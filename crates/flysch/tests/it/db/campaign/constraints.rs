@@ -9,12 +9,13 @@ use flysch_chip::Prng;
 
 use super::rows::{Answer, Row, State, Val, key_of, values};
 use super::world::{World, leak, schema_of};
+use super::{joins, queries};
 
 /// The seed from which on tables have constraints. Histories of before stay as they were.
 pub(super) const FROM: u64 = 100_000_000;
 /// Rows that a cascade goes down for certain; a row that it sets to null has at most so many bytes.
 const DEPTH_MAX: usize = 16;
-const NULLED_MAX: usize = 300;
+pub(super) const NULLED_MAX: usize = 300;
 
 /// Names of columns that refer.
 const NAMES: [&str; 6] = ["u", "v", "w", "x", "y", "z"];
@@ -73,9 +74,12 @@ pub(super) fn draw(
     let count = 1 + prng.below(3) as usize;
     let keys = (0..count).filter_map(|place| refer(&mut tables, prng, &NAMES[place * 2..][..2]));
     let foreign_keys = leak(keys.collect());
+    let mut prng = Prng::new(seed ^ 0x0F0F_0E11);
+    let is_joined = seed >= queries::FROM;
+    let joins = if is_joined { joins::draw(&mut tables, &mut prng, foreign_keys) } else { vec![] };
     let schema = schema_of(tables);
-    let (checks, presets) = (leak(checks), leak(presets));
-    (schema, Constraints { checks, foreign_keys, presets, ..Constraints::NONE })
+    let (checks, presets, joins) = (leak(checks), leak(presets), leak(joins));
+    (schema, Constraints { checks, foreign_keys, presets, joins })
 }
 
 /// Let a table refer to another one, or to itself, by new columns of these names and an index over
@@ -120,12 +124,12 @@ fn refer(
 /// What constraints say of deletes, of rows that are set to null, and of those that come.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'w> {
-    tables: &'static [Table<'static>],
-    all: &'w Constraints<'static>,
+    pub(super) tables: &'static [Table<'static>],
+    pub(super) all: &'w Constraints<'static>,
 }
 
-/// What a delete may say, and what it takes with it.
-pub(super) struct Deletion {
+/// What a change may say, and what it takes with it.
+pub(super) struct Outcome {
     /// Which row it comes to first is not told, so there may be several answers.
     pub(super) answers: BTreeSet<Answer>,
     /// All tables after it, if it is done.
@@ -147,7 +151,7 @@ impl<'w> Rules<'w> {
         self.index(key).columns
     }
 
-    fn index(self, key: ForeignKey) -> &'static Index<'static> {
+    pub(super) fn index(self, key: ForeignKey) -> &'static Index<'static> {
         &self.tables[usize::from(key.table)].indexes[usize::from(key.index)]
     }
 
@@ -169,16 +173,17 @@ impl<'w> Rules<'w> {
     }
 
     /// What the check of a row says.
-    fn check(self, table: u8, row: &Row) -> Option<u8> {
+    pub(super) fn check(self, table: u8, row: &Row) -> Option<Answer> {
         let values = values(row);
         let is_broken = |check: &Check| check.table == table && !(check.holds)(&values);
-        self.all.checks.iter().position(is_broken).map(|number| number as u8)
+        let number = self.all.checks.iter().position(is_broken)?;
+        Some(Answer::Check(number as u8))
     }
 
     /// What constraints say of a row that comes.
     pub(super) fn obeyed(self, table: u8, row: &Row, state: &State) -> Result<(), Answer> {
         if let Some(check) = self.check(table, row) {
-            return Err(Answer::Check(check));
+            return Err(check);
         }
         let is_orphan = |key: ForeignKey| {
             let wanted = key_of(row, self.index(key));
@@ -191,11 +196,14 @@ impl<'w> Rules<'w> {
         orphan.map_or(Ok(()), |(number, _)| Err(Answer::ForeignKey(number)))
     }
 
-    /// All rows refer to rows that are there, and meet the checks.
+    /// All rows refer to rows that are there, copy what these have, and meet the checks.
     pub(super) fn hold(self, state: &State) -> bool {
-        (0..)
-            .zip(state)
-            .all(|(table, rows)| rows.iter().all(|row| self.obeyed(table, row, state) == Ok(())))
+        let holds = |table: u8, row: &Row| {
+            let mut copy = row.clone();
+            let filled = self.fill(table, &mut copy, state);
+            filled == Ok(()) && copy == *row && self.obeyed(table, row, state) == Ok(())
+        };
+        (0..).zip(state).all(|(table, rows)| rows.iter().all(|row| holds(table, row)))
     }
 
     /// Rows that refer to the one with this key, without itself: by which foreign key, and theirs.
@@ -212,7 +220,7 @@ impl<'w> Rules<'w> {
     }
 
     /// What the delete of a row that is there takes with it.
-    pub(super) fn delete(self, table: u8, key: &Row, state: &State) -> Deletion {
+    pub(super) fn delete(self, table: u8, key: &Row, state: &State) -> Outcome {
         let mut gone = BTreeSet::from([(table, key.clone())]);
         let mut rest: Vec<_> = gone.iter().cloned().collect();
         let (mut restricting, mut nulled, mut is_tangled) = (Vec::new(), Vec::new(), false);
@@ -237,16 +245,23 @@ impl<'w> Rules<'w> {
             let row = self.set_null(*number, child, &mut after);
             let failed = self.check(child.0, &row);
             is_refused |= failed.is_some() && !gone.contains(child);
-            answers.extend(failed.map(Answer::Check));
+            answers.extend(failed);
+            answers.extend(self.check(child.0, &self.bare(child.0, &row)));
             if row.iter().map(Val::size).sum::<usize>() > NULLED_MAX {
                 answers.insert(Answer::TooLong);
             }
         }
         for (table, key) in &gone {
+            // It may have followed others before it went.
+            let row = after[usize::from(*table)].find(key).expect("a row that goes is there");
+            answers.extend(self.check(*table, &self.bare(*table, row)));
             Rc::make_mut(&mut after[usize::from(*table)]).delete(key);
         }
+        let followed = self.follow(&mut after);
+        is_refused |= followed.is_refused;
+        answers.extend(followed.failed);
         answers.extend((!is_refused).then_some(Answer::Done(true)));
-        Deletion { answers, after }
+        Outcome { answers, after }
     }
 
     /// Set the columns of a foreign key to null in a row, which is returned.

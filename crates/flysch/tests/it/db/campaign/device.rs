@@ -1,5 +1,6 @@
 //! A device through its lives: changes, cuts, mounts, and what must be there after each.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use flysch::db::{Budget, Db, DbError, Direction, Durability, Snapshot};
@@ -10,7 +11,9 @@ use super::super::nvram::{Memory, lent};
 use super::ask::{self, Slow, When};
 use super::change::{End, Step, change, done, go_back};
 use super::constraints::Rules;
+use super::found;
 use super::history::{History, Life};
+use super::queries;
 use super::rot::{self, Open, Rot};
 use super::rows::State;
 use super::world::World;
@@ -70,10 +73,14 @@ struct Device {
     world: World,
     nand: FaultInjector,
     memory: Option<Memory>,
+    /// Bytes of RAM of the present life: as many as in the one before, or more.
+    ram: usize,
     /// What may be found: what was acknowledged last, then what came later.
     states: Vec<State>,
     /// Commits that are on flash, and what there was after each.
     past: Vec<(u32, State)>,
+    /// When commits were made that are on flash, by their numbers.
+    times: BTreeMap<u32, u64>,
     tally: Tally,
     rot: Rot,
 }
@@ -96,7 +103,9 @@ pub(super) fn live_through(history: &History) -> Tally {
     let states = vec![vec![Rc::default(); world.schema.tables.len()]];
     let tally = Tally { histories: 1, ..Tally::default() };
     let rot = if history.rots { Rot::None } else { Rot::Never };
-    let mut device = Device { world, nand, memory, states, past: Vec::new(), tally, rot };
+    let (ram, times) = (world.ram, BTreeMap::new());
+    let mut device =
+        Device { world, nand, memory, ram, states, past: Vec::new(), times, tally, rot };
     for life in &history.lives {
         device.live(history.seed, life);
         device.check(life);
@@ -139,14 +148,17 @@ impl Device {
     fn live(&mut self, seed: u64, life: &Life) {
         let mut prng = life.prng(seed, None);
         self.arm(life, &mut prng);
-        let Self { world, nand, memory, states, past, tally, rot } = self;
-        let mut ram = vec![0; world.ram];
+        let Self { world, nand, memory, ram, states, past, times, tally, rot } = self;
+        if world.is_queried && prng.below(8) == 0 {
+            *ram += [16, 300, 3000][prng.below(3) as usize];
+        }
+        let mut ram = vec![0; *ram];
         let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|mut db| {
             tally.mounts += 1;
             let (held, given) = (Vec::new(), None);
             db.set_constraints(world.constraints).expect("the constraints fit the schema");
-            let session = Session { db, world, states, past, tally, rot, held, given };
+            let session = Session { db, world, states, past, times, tally, rot, held, given };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -159,12 +171,12 @@ impl Device {
 
     /// Every mount succeeds, and finds one of the states that there may be.
     fn check(&mut self, life: &Life) {
-        let Self { world, nand, memory, states, past, tally, rot } = self;
-        let mut ram = vec![0; world.ram];
+        let Self { world, nand, memory, ram, states, past, times, tally, rot } = self;
+        let mut ram = vec![0; *ram];
         let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
         let mut db = opened.unwrap_or_else(|error| panic!("{error:?} at a mount"));
         tally.mounts += 1;
-        match rot::repair(&mut db, (world, states), (tally, rot), Rot::None) {
+        match rot::repair(&mut db, (world, states), (tally, rot), (Rot::None, 0)) {
             Ok(()) => {}
             // A device without room cannot be repaired, until something is deleted.
             Err(DbError::Full) => *rot = Rot::Risen,
@@ -173,12 +185,16 @@ impl Device {
         if *rot == Rot::Risen {
             return;
         }
-        let found = ask::which(&mut db, world, states).unwrap();
+        let found = found::which(&mut db, world, states).unwrap();
         assert!(Rules::of(world).hold(&states[found]), "rows obey their constraints");
         if life.number % 4 == 3 {
+            queries::times(&mut db, world, times).unwrap();
             ask::everything(&mut db, world, &states[found], When::Now).unwrap();
             for (commits, state) in past {
-                ask::everything(&mut db, world, state, When::AsOf(*commits)).unwrap();
+                match db.as_of(*commits) {
+                    Err(DbError::Stale) => {}
+                    past => ask::everything(&mut past.unwrap(), world, state, When::AsOf).unwrap(),
+                }
                 tally.commits_asked += 1;
             }
         }
@@ -191,6 +207,7 @@ struct Session<'d> {
     world: &'d World,
     states: &'d mut Vec<State>,
     past: &'d mut Vec<(u32, State)>,
+    times: &'d mut BTreeMap<u32, u64>,
     tally: &'d mut Tally,
     rot: &'d mut Rot,
     held: Vec<Held>,
@@ -207,15 +224,15 @@ struct Held {
 
 impl Session<'_> {
     fn live(mut self, (seed, life): (u64, &Life), prng: &mut Prng) -> Step {
-        self.repair(Rot::None)?;
-        let found = done(ask::which(&mut self.db, self.world, self.states))?;
+        self.repair(Rot::None, prng)?;
+        let found = done(found::which(&mut self.db, self.world, self.states))?;
         if prng.below(8) == 0 {
             // Nothing is written: what was doubtful stays so.
             return Ok(());
         }
         let mut now = self.states[found].clone();
         done(self.db.begin().map(drop))?;
-        done(ask::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;
+        done(found::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;
         *self.states = vec![now];
         for &step in &life.steps {
             let mut prng = life.prng(seed, Some(step));
@@ -241,7 +258,7 @@ impl Session<'_> {
                 4 => self.hold(&mut prng)?,
                 6 if *self.rot != Rot::Never => {
                     done(rot::begin(&mut self.db, &mut prng, self.rot))?;
-                    self.repair(Rot::Again)?;
+                    self.repair(Rot::Again, &mut prng)?;
                 }
                 5 if prng.below(2) == 0 => self.sort(&mut prng)?,
                 3 if prng.below(3) == 0 && life.steps.len() < 150 => return self.close(),
@@ -256,9 +273,10 @@ impl Session<'_> {
     }
 
     /// Repair what has rotten. Where rows rose, the history is over.
-    fn repair(&mut self, after: Rot) -> Step {
+    fn repair(&mut self, after: Rot, prng: &mut Prng) -> Step {
+        let steps = if self.world.is_queried { prng.below(3) * prng.below(30) } else { 0 };
         let states = (self.world, self.states.as_slice());
-        done(rot::repair(&mut self.db, states, (self.tally, self.rot), after))?;
+        done(rot::repair(&mut self.db, states, (self.tally, self.rot), (after, steps)))?;
         if *self.rot == Rot::Risen { Err(End::Left) } else { Ok(()) }
     }
 
@@ -267,7 +285,7 @@ impl Session<'_> {
         let state = self.now().clone();
         let spilled = |db: &Open<'_>| db.stats().counts.programs_for(Cause::Sort);
         let before = spilled(&self.db);
-        let sorted = done(ask::in_order(&mut self.db, self.world, &state, prng));
+        let sorted = done(queries::in_order(&mut self.db, self.world, &state, prng));
         self.tally.spilled += u64::from(spilled(&self.db) > before);
         match sorted {
             Err(End::Left) => Ok(()),
@@ -280,7 +298,7 @@ impl Session<'_> {
         if self.held.len() < 3 && prng.below(3) > 0 {
             let snapshot = done(self.db.snapshot())?;
             let mut state = self.now().clone();
-            done(ask::learn(&mut self.db, self.world, (&mut state, &mut None)))?;
+            done(found::learn(&mut self.db, self.world, (&mut state, &mut None)))?;
             let slow = if self.world.goes_back { Some(self.slow(&snapshot, prng)?) } else { None };
             self.held.push(Held { snapshot, state, slow });
             return Ok(());
@@ -292,7 +310,11 @@ impl Session<'_> {
             return Ok(());
         }
         let held = self.held.remove(prng.below(self.held.len() as u64) as usize);
-        match ask::everything(&mut self.db, self.world, &held.state, When::At(&held.snapshot)) {
+        let asked = self
+            .db
+            .at(&held.snapshot)
+            .and_then(|mut past| ask::everything(&mut past, self.world, &held.state, When::Kept));
+        match asked {
             Err(DbError::Stale) => self.tally.stale += 1,
             asked => {
                 done(asked)?;
@@ -347,7 +369,7 @@ impl Session<'_> {
         let mut after = self.now().clone();
         let mut given = self.given;
         let mut tx = done(self.db.begin())?;
-        done(ask::learn(&mut tx, self.world, (&mut after, &mut given)))?;
+        done(found::learn(&mut tx, self.world, (&mut after, &mut given)))?;
         let mut marks = Vec::new();
         let is_large = self.world.large_max > 0 && prng.below(6) == 0;
         let most = if is_large { self.world.large_max } else { self.world.batch_max };
@@ -363,6 +385,9 @@ impl Session<'_> {
                 changed => self.tally.forbidden += u64::from(changed?.is_forbidden()),
             }
         }
+        if self.world.is_queried && prng.below(30) == 0 {
+            done(ask::everything(&mut tx, self.world, &after, When::Now))?;
+        }
         match prng.below(10) {
             0 => return done(tx.roll_back()),
             1 => return Ok(()),
@@ -374,6 +399,7 @@ impl Session<'_> {
                 done(tx.commit(durability))?;
                 self.tally.commits += 1;
                 if !is_lazy {
+                    self.times.insert(self.db.stats().commits, self.db.time());
                     self.forget_older();
                     self.note_past(prng);
                 }

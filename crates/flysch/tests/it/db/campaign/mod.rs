@@ -9,7 +9,10 @@ mod ask;
 mod change;
 mod constraints;
 mod device;
+mod found;
 mod history;
+mod joins;
+mod queries;
 mod rot;
 mod rows;
 mod world;
@@ -25,6 +28,7 @@ use history::History;
 /// Histories of a run that says nothing else.
 const HISTORIES: u64 = 72;
 const WITH_CONSTRAINTS: u64 = 20;
+const WITH_QUERIES: u64 = 20;
 /// Histories that are tried to make a failure smaller.
 const TRIES: u64 = 600;
 
@@ -84,6 +88,11 @@ fn random_histories_are_survived() {
 fn histories_with_constraints_are_survived() {
     let tally = survive(constraints::FROM, WITH_CONSTRAINTS);
     assert!(tally.forbidden > 0, "constraints forbid something: {tally:?}");
+}
+
+#[test]
+fn histories_with_queries_are_survived() {
+    survive(queries::FROM, WITH_QUERIES);
 }
 
 /// Live through so many histories from a seed on.

@@ -5,8 +5,8 @@ use flysch_chip::{FaultInjector, Prng};
 use flysch_nand::{Nand, PageAddr};
 
 use super::super::image::is_of_run;
-use super::ask;
 use super::device::Tally;
+use super::found;
 use super::rows::State;
 use super::world::World;
 
@@ -57,27 +57,44 @@ pub(super) fn begin(db: &mut Open<'_>, prng: &mut Prng, rot: &mut Rot) -> Result
     Ok(())
 }
 
-/// Repair what has rotten, if anything has. `after` is what may be said of the device then.
-pub(super) fn repair<N: Nand>(
-    db: &mut Db<'_, 'static, N>,
+/// Repair what has rotten, if anything has. `after` is what may be said of the device then. A
+/// repair of so many steps goes before, and is left.
+pub(super) fn repair<'d, N: Nand + 'd>(
+    db: &mut Db<'d, 'static, N>,
     (world, states): (&World, &[State]),
     (tally, rot): (&mut Tally, &mut Rot),
-    after: Rot,
+    (after, steps): (Rot, u64),
 ) -> Result<(), DbError> {
     if !matches!(rot, Rot::Some | Rot::Again) {
         return Ok(());
     }
+    leave(db, steps)?;
     let repaired = db.repair()?;
     tally.lost_pages += u64::from(repaired.lost_pages);
     tally.put_again += u64::from(repaired.entries);
     // Where nothing was lost, nothing was written: the next mount may find another state, in which
     // a run has the page.
     *rot = if repaired.lost_pages > 0 { after } else { Rot::Again };
-    // What a repair put again before it was cut, it counted then.
-    let doubtful = if after == Rot::None { u32::MAX } else { repaired.doubtful };
-    if doubtful > 0 && ask::has_risen(db, world, states, doubtful)? {
+    // What a repair put again before it was cut or left, it counted then.
+    let is_second = after == Rot::None || steps > 0;
+    let doubtful = if is_second { u32::MAX } else { repaired.doubtful };
+    if doubtful > 0 && found::has_risen(db, world, states, doubtful)? {
         tally.risen += 1;
         *rot = Rot::Risen;
+    }
+    Ok(())
+}
+
+/// Begin a repair, and leave it after some steps.
+fn leave<N: Nand>(db: &mut Db<'_, 'static, N>, steps: u64) -> Result<(), DbError> {
+    if steps == 0 {
+        return Ok(());
+    }
+    let mut repair = db.begin_repair()?;
+    for _ in 0..steps {
+        if !repair.step()? {
+            break;
+        }
     }
     Ok(())
 }

@@ -98,20 +98,6 @@ impl Val {
             _ => 9,
         }
     }
-
-    /// What an ordered index goes by: of text and blobs the first eight bytes.
-    pub(super) fn order(&self) -> Self {
-        let prefix = |bytes: &[u8]| {
-            let mut prefix = bytes[..bytes.len().min(8)].to_vec();
-            prefix.resize(8, 0);
-            Self::Blob(prefix)
-        };
-        match self {
-            Self::Text(text) => prefix(text.as_bytes()),
-            Self::Blob(blob) => prefix(blob),
-            other => other.clone(),
-        }
-    }
 }
 
 /// The values of a row.
@@ -120,7 +106,7 @@ pub(super) fn read(row: &RowView<'_, '_>) -> Row {
 }
 
 /// The values of a row, or of a key, as the engine takes them.
-pub(super) fn values(row: &Row) -> Vec<Value<'_>> {
+pub(super) fn values(row: &[Val]) -> Vec<Value<'_>> {
     row.iter().map(Val::value).collect()
 }
 

@@ -8,7 +8,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema,
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
-use super::constraints;
+use super::{constraints, queries};
 use crate::db::image::geometry;
 
 /// A chip, a schema, memory, and the sizes that values are drawn by.
@@ -36,6 +36,8 @@ pub(super) struct World {
     pub(super) goes_back: bool,
     /// Whether keys are looked up together as well.
     pub(super) looks_up_together: bool,
+    /// Whether it is asked for all that queries make of tables, and has more memory now and then.
+    pub(super) is_queried: bool,
     /// One in so many changes goes back. A long transaction gets nowhere where it does so often.
     pub(super) goes_back_in: u64,
 }
@@ -75,6 +77,7 @@ impl World {
             _ => None,
         };
         let schema = without_indexes(with_rings(draw_schema(prng), seed), seed);
+        let schema = with_ranges(schema, seed);
         let (schema, constraints) = constraints::draw(schema, seed);
         let capacity = one(prng, &[2, 2, 16, 1000, 100_000]);
         let options = Options { partition: Some(partition), seed: prng.next(), capacity };
@@ -95,6 +98,7 @@ impl World {
             large_max: if is_large { 1_000 } else { 0 },
             goes_back: matches!(seed % 4, 0 | 3) || is_large && is_late,
             looks_up_together: is_late,
+            is_queried: seed >= queries::FROM,
             goes_back_in: if is_large && is_late { 60 } else { 8 },
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
@@ -189,6 +193,37 @@ fn without_indexes(schema: &'static Schema<'static>, seed: u64) -> &'static Sche
     for table in tables.iter_mut().filter(|table| table.primary_key().is_none()) {
         if seed >= constraints::FROM && prng.below(2) == 0 {
             table.indexes = &[];
+        }
+    }
+    schema_of(tables)
+}
+
+/// Some tables get an ordered index over several columns, one of them a text or blob at most: of
+/// longer keys the end is not compared.
+fn with_ranges(schema: &'static Schema<'static>, seed: u64) -> &'static Schema<'static> {
+    let mut prng = Prng::new(seed ^ 0x5EED_0003);
+    let mut tables = schema.tables.to_vec();
+    for number in 0..tables.len() {
+        let Table { columns, indexes, .. } = tables[number];
+        let is_long = |column: &u8| {
+            matches!(columns[usize::from(*column)].kind, ColumnType::Text | ColumnType::Blob)
+        };
+        let mut key: Vec<u8> = Vec::new();
+        for _ in 0..2 + prng.below(2) {
+            let column = prng.below(columns.len() as u64) as u8;
+            let fits = !is_long(&column) || !key.iter().any(is_long);
+            if fits && !key.contains(&column) {
+                key.push(column);
+            }
+        }
+        if seed < queries::FROM || key.len() < 2 || prng.below(3) == 0 {
+            continue;
+        }
+        let index = Index { columns: leak(key), kind: IndexKind::Ordered, is_unique: false };
+        let before = tables[number];
+        tables[number].indexes = leak([indexes, &[index]].concat());
+        if (Schema { tables: &tables }).check().is_err() {
+            tables[number] = before;
         }
     }
     schema_of(tables)
