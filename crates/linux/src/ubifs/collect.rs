@@ -69,12 +69,15 @@ impl Ubifs {
         Ok(collected)
     }
 
+    /// If the thread is to commit, the collection leaves the commit to its caller
+    /// (`ubifs_gc_should_commit`).
+    ///
     /// A LEB with little to gain is collected, too. One that only filled the LEB that the nodes go
     /// to, so that no more room is left there than before, makes the next ones have more to gain.
     fn collect_lebs(&mut self, purpose: Purpose) -> Result<Collected, Fault> {
         let mut gain_min = self.geometry.dead;
         for number in 0..=LEBS_HARD {
-            if number > LEBS_SOFT && !self.collected_index.is_empty() {
+            if self.tasks.commit_wanted || number > LEBS_SOFT && !self.collected_index.is_empty() {
                 return Ok(Collected::CommitFirst);
             }
             if purpose == Purpose::Leb
