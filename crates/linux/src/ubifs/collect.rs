@@ -9,6 +9,7 @@ use super::lpt::Lprops;
 use super::scan::Scan;
 use super::tnc::Place;
 use super::wbuf::Head;
+use crate::cpu::Unit;
 
 /// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
@@ -146,6 +147,8 @@ impl Ubifs {
 
     fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<Outcome, Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        let checked: u64 = scan.nodes.iter().map(|(_, header)| u64::from(header.len)).sum();
+        self.cpu.charge(Unit::ChecksumByte, checked);
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
         if lprops.index {
             self.collect_index(&scan)?;
