@@ -75,6 +75,8 @@ impl Files for RealFiles {
         self.open[fd.0] = None;
         Ok(())
     }
+
+    fn pass_drawing(&self, _bytes: u64) {}
 }
 
 fn fs_error(error: &io::Error) -> FsError {

@@ -147,6 +147,7 @@ impl Writer<'_> {
         let fd = self.file(piece / per_file)?;
         let mut bytes = vec![0; PIECE as usize];
         self.prng.fill(&mut bytes);
+        self.files.pass_drawing(PIECE.into());
         self.files.write(fd, piece % per_file * u64::from(PIECE), &bytes)?;
         self.files.fsync(fd)
     }
@@ -165,5 +166,64 @@ impl Writer<'_> {
 
     fn close(&mut self) -> Result<(), FsError> {
         self.open.take().map_or(Ok(()), |(_, fd)| self.files.close(fd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use flysch_linux::vfs::Advice;
+
+    use super::*;
+
+    /// Counts the bytes that are drawn and written.
+    #[derive(Default)]
+    struct Counted {
+        drawn: Cell<u64>,
+        written: u64,
+    }
+
+    impl Files for Counted {
+        fn open(&mut self, _: &str, _: bool) -> Result<Fd, FsError> {
+            Ok(Fd(0))
+        }
+
+        fn read(&mut self, _: Fd, _: u64, _: &mut [u8]) -> Result<usize, FsError> {
+            Err(FsError::NoSpace)
+        }
+
+        fn write(&mut self, _: Fd, _: u64, bytes: &[u8]) -> Result<(), FsError> {
+            self.written += bytes.len() as u64;
+            assert_eq!(self.drawn.get(), self.written, "a piece is drawn before it is written");
+            Ok(())
+        }
+
+        fn fsync(&mut self, _: Fd) -> Result<(), FsError> {
+            Ok(())
+        }
+
+        fn advise(&mut self, _: Fd, _: Advice) -> Result<(), FsError> {
+            Ok(())
+        }
+
+        fn unlink(&mut self, _: &str) -> Result<(), FsError> {
+            Ok(())
+        }
+
+        fn close(&mut self, _: Fd) -> Result<(), FsError> {
+            Ok(())
+        }
+
+        fn pass_drawing(&self, bytes: u64) {
+            self.drawn.set(self.drawn.get() + bytes);
+        }
+    }
+
+    #[test]
+    fn the_time_to_draw_each_piece_passes() {
+        let (mut files, age) = (Counted::default(), Age { fill_percent: 40, ..Age::default() });
+        age.write(&mut files, 4 << 20, 1).expect("these files never fail");
+        assert_eq!((files.drawn.get(), files.written), (1_671_168, 1_671_168));
     }
 }

@@ -1,5 +1,6 @@
 //! Calls on files that the simulated stack and the host both implement.
 
+use flysch_linux::cpu::Unit;
 use flysch_linux::filesystem::FsError;
 use flysch_linux::vfs::{Advice, Fd, Vfs};
 
@@ -38,6 +39,10 @@ pub trait Files {
     fn unlink(&mut self, name: &str) -> Result<(), FsError>;
 
     fn close(&mut self, fd: Fd) -> Result<(), FsError>;
+
+    /// Let the time pass that the program takes to draw this many random bytes. On the host it
+    /// has passed by itself.
+    fn pass_drawing(&self, bytes: u64);
 }
 
 impl Files for Vfs {
@@ -67,5 +72,9 @@ impl Files for Vfs {
 
     fn close(&mut self, fd: Fd) -> Result<(), FsError> {
         Self::close(self, fd)
+    }
+
+    fn pass_drawing(&self, bytes: u64) {
+        self.charge(Unit::DrawnByte, bytes);
     }
 }

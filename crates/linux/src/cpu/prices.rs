@@ -155,6 +155,8 @@ pub enum Unit {
     Text,
     /// One random character of such a text.
     TextByte,
+    /// One random byte of the data that a program draws to write it.
+    DrawnByte,
 }
 
 impl Unit {

@@ -9,6 +9,7 @@ use super::lpt::Lprops;
 use super::scan::Scan;
 use super::tnc::Place;
 use super::wbuf::Head;
+use crate::cpu::Unit;
 
 /// Number that stands for no LEB.
 pub(super) const NO_LEB: u32 = u32::MAX;
@@ -69,12 +70,15 @@ impl Ubifs {
         Ok(collected)
     }
 
+    /// If the thread is to commit, the collection leaves the commit to its caller
+    /// (`ubifs_gc_should_commit`).
+    ///
     /// A LEB with little to gain is collected, too. One that only filled the LEB that the nodes go
     /// to, so that no more room is left there than before, makes the next ones have more to gain.
     fn collect_lebs(&mut self, purpose: Purpose) -> Result<Collected, Fault> {
         let mut gain_min = self.geometry.dead;
         for number in 0..=LEBS_HARD {
-            if number > LEBS_SOFT && !self.collected_index.is_empty() {
+            if self.tasks.commit_wanted || number > LEBS_SOFT && !self.collected_index.is_empty() {
                 return Ok(Collected::CommitFirst);
             }
             if purpose == Purpose::Leb
@@ -143,6 +147,8 @@ impl Ubifs {
 
     fn collect_leb(&mut self, lnum: u32, lprops: Lprops) -> Result<Outcome, Fault> {
         let scan = Scan::read(&mut self.ubi, lnum, 0)?;
+        let checked: u64 = scan.nodes.iter().map(|(_, header)| u64::from(header.len)).sum();
+        self.cpu.charge(Unit::ChecksumByte, checked);
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
         if lprops.index {
             self.collect_index(&scan)?;

@@ -75,7 +75,7 @@ impl Ubifs {
         }
         self.sync_head(head)?;
         self.add_reference(head, lnum, offset)?;
-        if self.bud_bytes >= (self.geometry.bud_bytes_max * 13) >> 4 {
+        if self.bud_bytes >= self.geometry.bud_bytes_background {
             self.tasks.commit_wanted = true;
         }
         self.buds.insert(lnum, Bud { start: offset });

@@ -74,7 +74,10 @@ impl Ubifs {
     ) -> Result<(u32, u32), Fault> {
         let _scope = self.recorder.scope(head.label());
         self.cpu.charge(Unit::UbifsWrite, 1);
-        self.cpu.charge(Unit::ChecksumByte, nodes.len() as u64);
+        // A node that the collector moves keeps its checksum.
+        if head != Head::Gc {
+            self.cpu.charge(Unit::ChecksumByte, nodes.len() as u64);
+        }
         let page_size = self.geometry.page_size as usize;
         let wbuf = self.head(head);
         let lnum = wbuf.lnum.expect("space was reserved");

@@ -124,7 +124,7 @@ fn check(vfs: &mut Vfs, files: &Files, last: &Last, case: &str) {
 /// synced is there after a cut at any page that is written to them, and the accounts are right.
 #[test]
 fn an_index_in_gaps_survives_cuts() {
-    let origin = Device::with_pages(60, 16, Options::default());
+    let origin = Device::with_pages(58, 16, Options::default());
     origin.format().unwrap();
     let mut vfs = origin.mount().unwrap();
     let files = fill(&mut vfs);
