@@ -8,7 +8,7 @@ use flysch_nand::Nand;
 use super::found::shown;
 use super::queries;
 use super::rows::{Row, Rows, State, Val, key_of, read, values};
-use super::world::World;
+use super::world::{Asked, World};
 
 /// Bytes of the longest row.
 pub(super) const ROW_MAX: usize = 1 << 17;
@@ -100,7 +100,7 @@ pub(super) fn everything<'d, N: Nand + 'd>(
             (_, asked) => shown.push(asked?),
         }
     }
-    if world.is_queried && shown.len() == world.schema.tables.len() {
+    if world.asked == Asked::Everything && shown.len() == world.schema.tables.len() {
         queries::joins(reader, world, &shown)?;
     }
     Ok(())
@@ -125,7 +125,7 @@ fn table<'d, N: Nand + 'd>(
         let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
         keys.sort();
         keys.dedup();
-        if index.is_unique && world.looks_up_together {
+        if index.is_unique && world.asked >= Asked::Together {
             listed(reader, (number, at), (&keys, &rows))?;
         }
         for key in keys.iter().chain(&absent(table, index)) {
@@ -140,7 +140,7 @@ fn table<'d, N: Nand + 'd>(
             queries::range(reader, (number, at, index), &keys, &rows)?;
         }
     }
-    if world.is_queried {
+    if world.asked == Asked::Everything {
         queries::table(reader, (number, table), &rows)?;
     }
     let Some(last) = table.indexes.len().checked_sub(1) else { return Ok(rows.into_owned()) };

@@ -16,7 +16,7 @@ use super::history::{History, Life};
 use super::queries;
 use super::rot::{self, Open, Rot};
 use super::rows::State;
-use super::world::World;
+use super::world::{Asked, World};
 
 /// What came about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -149,7 +149,7 @@ impl Device {
         let mut prng = life.prng(seed, None);
         self.arm(life, &mut prng);
         let Self { world, nand, memory, ram, states, past, times, tally, rot } = self;
-        if world.is_queried && prng.below(8) == 0 {
+        if world.asked == Asked::Everything && prng.below(8) == 0 {
             *ram += [16, 300, 3000][prng.below(3) as usize];
         }
         let mut ram = vec![0; *ram];
@@ -274,7 +274,8 @@ impl Session<'_> {
 
     /// Repair what has rotten. Where rows rose, the history is over.
     fn repair(&mut self, after: Rot, prng: &mut Prng) -> Step {
-        let steps = if self.world.is_queried { prng.below(3) * prng.below(30) } else { 0 };
+        let steps =
+            if self.world.asked == Asked::Everything { prng.below(3) * prng.below(30) } else { 0 };
         let states = (self.world, self.states.as_slice());
         done(rot::repair(&mut self.db, states, (self.tally, self.rot), (after, steps)))?;
         if *self.rot == Rot::Risen { Err(End::Left) } else { Ok(()) }
@@ -385,7 +386,7 @@ impl Session<'_> {
                 changed => self.tally.forbidden += u64::from(changed?.is_forbidden()),
             }
         }
-        if self.world.is_queried && prng.below(30) == 0 {
+        if self.world.asked == Asked::Everything && prng.below(30) == 0 {
             done(ask::everything(&mut tx, self.world, &after, When::Now))?;
         }
         match prng.below(10) {

@@ -114,11 +114,7 @@ impl<'w> Rules<'w> {
             for (old, value) in changed {
                 let mut row = old.clone();
                 row[usize::from(join.column)] = value;
-                // On the way a row may have more nulls than before or in the end.
-                let or_null = |(old, new): (&Val, &Val)| {
-                    if *old == Val::Null { Val::Null } else { new.clone() }
-                };
-                let on_the_way = old.iter().zip(&row).map(or_null).collect();
+                let on_the_way = with_nulls_of(&old, &row);
                 followed.failed.extend(self.check(key.table, &on_the_way));
                 let own = key_of(&row, primary);
                 Rc::make_mut(&mut state[table]).put(own.clone(), &row);
@@ -148,4 +144,11 @@ impl<'w> Rules<'w> {
         }
         bare
     }
+}
+
+/// A row on the way from one version to another may have the nulls of both.
+fn with_nulls_of(old: &Row, new: &Row) -> Row {
+    let is_null = |(old, _): &(&Val, &Val)| **old == Val::Null;
+    let values = old.iter().zip(new);
+    values.map(|pair| if is_null(&pair) { Val::Null } else { pair.1.clone() }).collect()
 }

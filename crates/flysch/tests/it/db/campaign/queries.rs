@@ -12,7 +12,7 @@ use super::ask::{ROW_MAX, When, pull};
 use super::constraints::Rules;
 use super::found::shown;
 use super::rows::{Row, Rows, State, Val, key_of, read, values};
-use super::world::World;
+use super::world::{Asked, World};
 
 /// The seed from which on databases are asked such things in every way, also within transactions,
 /// where tables have ordered indexes over several columns and columns that copy their parents'
@@ -183,7 +183,7 @@ pub(super) fn times<N: Nand>(
 ) -> Result<(), DbError> {
     let count = times.len();
     let some = times.values().skip(count / 3).step_by((count / 4).max(1));
-    for &time in some.filter(|_| world.is_queried) {
+    for &time in some.filter(|_| world.asked == Asked::Everything) {
         for table in 0..world.schema.tables.len() as u8 {
             let Some(commits) = db.commits_at(table, time)? else { continue };
             let last = times.range(..=commits).next_back();
@@ -218,8 +218,8 @@ pub(super) fn joins<'d, N: Nand + 'd>(
         assert_eq!(found, wanted, "rows of {} with their parents", key.table);
         let scan = reader.reading()?.scan(key.parent, Direction::Backward)?;
         let down = Lookup::new(scan, (key.table, key.index), primary.columns);
-        let mut found = pairs(reader, down)?;
-        found.iter_mut().for_each(|(left, right)| std::mem::swap(left, right));
+        let found = pairs(reader, down)?.into_iter();
+        let mut found: Pairs = found.map(|(parent, child)| (child, parent)).collect();
         found.sort();
         assert_eq!(found, wanted, "rows of {} with their children", key.parent);
         let kind = tables[usize::from(key.parent)].columns[usize::from(primary.columns[0])].kind;

@@ -34,12 +34,21 @@ pub(super) struct World {
     pub(super) large_max: u64,
     /// Whether transactions go back to savepoints, and readers to commits and on with old cursors.
     pub(super) goes_back: bool,
-    /// Whether keys are looked up together as well.
-    pub(super) looks_up_together: bool,
-    /// Whether it is asked for all that queries make of tables, and has more memory now and then.
-    pub(super) is_queried: bool,
+    pub(super) asked: Asked,
     /// One in so many changes goes back. A long transaction gets nowhere where it does so often.
     pub(super) goes_back_in: u64,
+}
+
+/// What a database is asked. Histories of before stay as they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asked {
+    /// For keys, one by one, and ranges.
+    Keys,
+    /// For keys together as well.
+    Together,
+    /// For all that queries make of tables, also within transactions. It has more memory now and
+    /// then.
+    Everything,
 }
 
 /// The seed from which on there are transactions that take more blocks than a record can name.
@@ -97,8 +106,11 @@ impl World {
             batch_max: one(prng, &[1, 4, 12, 60]),
             large_max: if is_large { 1_000 } else { 0 },
             goes_back: matches!(seed % 4, 0 | 3) || is_large && is_late,
-            looks_up_together: is_late,
-            is_queried: seed >= queries::FROM,
+            asked: match seed {
+                queries::FROM.. => Asked::Everything,
+                constraints::FROM.. => Asked::Together,
+                _ => Asked::Keys,
+            },
             goes_back_in: if is_large && is_late { 60 } else { 8 },
         };
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
