@@ -17,9 +17,8 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Rows that are looked at for each row appended, where no free block is left beside those that are
-/// kept back; half as many for each that is left, of the first three.
-const PACE_MOST: u32 = 32;
+/// Rows that are looked at for each row appended.
+const PACE: u32 = 4;
 /// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge.
 const HEADS: u32 = 4;
 /// Rows of a record from which on the next transaction is taken to be long, too.
@@ -179,10 +178,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.press_snapshots();
-        // The fewer are left the more is done, so that no call has to do all of it.
-        let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
-        let pace = PACE_MOST >> left.min(3);
-        self.compact_some((rows * pace).div_ceil(ROWS_A_STEP))?;
+        self.compact_some((rows * PACE).div_ceil(ROWS_A_STEP))?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
