@@ -46,11 +46,9 @@ impl<N: Nand> Db<'_, '_, N> {
             match self.next_behind(level)? {
                 Some(child) => {
                     level.has_changed = true;
-                    self.change_row(child, |db, values| db.replace_joined(child, values))?;
-                    let table = child.head.table;
-                    if self.constraints.has_copies(table) {
+                    let parent = Wanted { table: child.head.table, index: 0, digest: child.key };
+                    if self.follow_one(child, parent)? {
                         depth += 1;
-                        let parent = Wanted { table, index: 0, digest: child.key };
                         *path.get_mut(depth).ok_or(DbError::Cascade)? = Level::of(parent);
                     }
                 }
@@ -59,6 +57,15 @@ impl<N: Nand> Db<'_, '_, N> {
                 None => depth -= 1,
             }
         }
+    }
+
+    /// Have a row copy what changed. Returns whether others copy any of it from there: rows that
+    /// refer to each other in a circle may well have other rows that did not follow yet.
+    fn follow_one(&mut self, child: Seat, own: Wanted) -> Result<bool, DbError> {
+        let has_copies = self.constraints.has_copies(own.table);
+        let before = if has_copies { self.copied(own)? } else { 0 };
+        self.change_row(child, |db, values| db.replace_joined(child, values))?;
+        Ok(has_copies && self.copied(own)? != before)
     }
 
     /// The next row that refers to a level's parent and has not the values that it ought to have.
