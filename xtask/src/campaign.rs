@@ -20,8 +20,8 @@ use crate::{Outcome, binaries, shell};
 /// Histories in one run of the test; for images, hundreds of them.
 const HISTORIES: u64 = 400;
 const IMAGES: u64 = 500;
-/// The first seed if none is given: of histories of the engine, one from which on their tables have
-/// constraints and their transactions are long.
+/// The first seed if none is given: of histories of the engine, one from which on they have all
+/// that there is: constraints, long transactions and queries.
 const SEED: u64 = 1;
 const SEED_OF_ENGINE: u64 = 110_000_000;
 /// Number of power cuts if neither cuts nor minutes are given.

@@ -47,7 +47,12 @@ impl<N: Nand> Db<'_, '_, N> {
                 Some(child) => {
                     level.has_changed = true;
                     let parent = Wanted { table: child.head.table, index: 0, digest: child.key };
-                    if self.follow_one(child, parent)? {
+                    // Rows that refer to each other in a circle may well have others that did not
+                    // follow yet. Those are come to by way of what they copy.
+                    let has_more = self.changes_copied(parent, |db| {
+                        db.change_row(child, |db, values| db.replace_joined(child, values))
+                    })?;
+                    if has_more {
                         depth += 1;
                         *path.get_mut(depth).ok_or(DbError::Cascade)? = Level::of(parent);
                     }
@@ -57,15 +62,6 @@ impl<N: Nand> Db<'_, '_, N> {
                 None => depth -= 1,
             }
         }
-    }
-
-    /// Have a row copy what changed. Returns whether others copy any of it from there: rows that
-    /// refer to each other in a circle may well have other rows that did not follow yet.
-    fn follow_one(&mut self, child: Seat, own: Wanted) -> Result<bool, DbError> {
-        let has_copies = self.constraints.has_copies(own.table);
-        let before = if has_copies { self.copied(own)? } else { 0 };
-        self.change_row(child, |db, values| db.replace_joined(child, values))?;
-        Ok(has_copies && self.copied(own)? != before)
     }
 
     /// The next row that refers to a level's parent and has not the values that it ought to have.

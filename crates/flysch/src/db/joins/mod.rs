@@ -139,9 +139,21 @@ impl<N: Nand> Db<'_, '_, N> {
         parent: Wanted,
         change: impl FnOnce(&mut Self) -> Result<(), DbError>,
     ) -> Result<(), DbError> {
-        let before = self.copied(parent)?;
+        if self.changes_copied(parent, change)? { self.follow(parent) } else { Ok(()) }
+    }
+
+    /// Change a row. Returns whether any of its values changed that others copy.
+    fn changes_copied(
+        &mut self,
+        row: Wanted,
+        change: impl FnOnce(&mut Self) -> Result<(), DbError>,
+    ) -> Result<bool, DbError> {
+        if !self.constraints.has_copies(row.table) {
+            return change(self).map(|()| false);
+        }
+        let before = self.copied(row)?;
         change(self)?;
-        if self.copied(parent)? == before { Ok(()) } else { self.follow(parent) }
+        Ok(self.copied(row)? != before)
     }
 
     /// Replace a row by one whose foreign keys are others, such as null, and have rows that copy

@@ -107,12 +107,11 @@ pub(super) fn change(
     }
     // Where there is no room the transaction ends, and the model with it.
     let values = rows::values(&row);
-    let mut said_by = || match op {
-        Op::Insert => insert(tx, number, &row, preset),
-        Op::Update => answer(tx.update(number, &values)),
-        Op::Upsert => answer(tx.upsert(number, &values)),
+    let said = match op {
+        Op::Insert => insert(tx, number, &row, preset)?,
+        Op::Update => answer(tx.update(number, &values))?,
+        Op::Upsert => answer(tx.upsert(number, &values))?,
     };
-    let said = said_by()?;
     let outcome = foretell(op, (number, &row), rules, after);
     let may_be = outcome.answers.contains(&said);
     assert!(may_be, "{op:?} of {key:?} in {}: {said:?}, not {:?}", table.name, outcome.answers);
