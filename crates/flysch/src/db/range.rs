@@ -59,6 +59,10 @@ impl<N: Nand> Db<'_, '_, N> {
     /// A cursor over the rows whose key in an ordered index lies from `least` to `greatest`, both
     /// included. Each end is a key or the first columns of one, which stand for all keys that begin
     /// with them. Cost: none.
+    ///
+    /// # Errors
+    /// [`ValueError::EndTooLong`] where the index has texts, blobs or several columns, and an end
+    /// is longer than the bytes of a key that are compared.
     #[inline(never)]
     pub fn range_of(
         &self,
@@ -84,7 +88,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let to = code(key::codes(declared, indexed, greatest).1);
         let end = |values: &[Value<'_>]| {
             let columns = key::kinds(declared, indexed).zip(values.iter().copied());
-            End::new(columns).ok_or(DbError::Value(ValueError::TooLong))
+            End::new(columns).ok_or(DbError::Value(ValueError::EndTooLong))
         };
         let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
         let descends = direction == Direction::Backward;

@@ -336,18 +336,12 @@ impl Log<'_> {
     }
 
     /// Give a record the whole tail, where that fits one page or where it must be there.
-    fn chosen<'b, N: Nand>(&mut self, media: &mut Media<'_, N>, body: &Body<'b>) -> Body<'b> {
+    fn chosen<'b, N: Nand>(&self, media: &mut Media<'_, N>, body: &Body<'b>) -> Body<'b> {
         let whole = Body { base: 0, ..*body };
         let delta = Body { base: self.logged().min(whole.tail.len()), ..whole };
         let fits = whole.size(media) <= media.layout().payload_size();
-        if fits || self.is_fresh || usize::from(self.chain) + 1 >= CHAIN_MAX {
-            self.chain = 0;
-            self.is_fresh = false;
-            whole
-        } else {
-            self.chain += 1;
-            delta
-        }
+        let is_whole = fits || self.is_fresh || usize::from(self.chain) + 1 >= CHAIN_MAX;
+        if is_whole { whole } else { delta }
     }
 
     fn write<N: Nand>(
@@ -369,6 +363,9 @@ impl Log<'_> {
         self.page += sink.finish(media)?;
         let pages = self.page - place.page;
         debug_assert!(pages == pages_of(media, body), "a record has the pages that were counted");
+        // A record that was only chosen, and then found no place, leaves the chain as it is.
+        self.chain = if body.base == 0 { 0 } else { self.chain + 1 };
+        self.is_fresh = false;
         Ok(())
     }
 

@@ -122,6 +122,8 @@ pub enum ValueError {
         /// The last of the columns that indexes have.
         column: u8,
     },
+    /// An end of a range has more than 64 bytes, and no more than these of a key are compared.
+    EndTooLong,
 }
 
 /// Why bytes from flash are not a row.
@@ -213,6 +215,9 @@ impl fmt::Display for ValueError {
             Self::TooLong => f.write_str("the row is too long"),
             Self::KeyTooFar { column } => {
                 write!(f, "column {column} is indexed, and ends behind the row's first page")
+            }
+            Self::EndTooLong => {
+                f.write_str("an end of a range has more than 64 bytes: give a shorter one")
             }
         }
     }

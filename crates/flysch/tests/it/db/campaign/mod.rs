@@ -137,8 +137,10 @@ fn survive(first: u64, count: u64) -> Tally {
 /// filter that was filled from where that of a run was left which is gone; a tail whose entries
 /// fill the memory, and come to it in another order at a mount; a moved tombstone that has a unique
 /// key of a newer row; rows that refer to each other in a circle, of which one copied what another
-/// had changed, while its own children had still to follow.
-const WERE_NOT: [&str; 14] = [
+/// had changed, while its own children had still to follow; a record that found no place on a full
+/// device, and counted as the one with the whole tail, so that a mount met a longer chain of parts
+/// than it reads.
+const WERE_NOT: [&str; 15] = [
     "405",
     "97",
     "2230",
@@ -153,6 +155,7 @@ const WERE_NOT: [&str; 14] = [
     "101005233/26:4-6,38,43,46,50-54,63-64!/28:2!",
     "100448047/0:!/1:1,3!/2:0,3-4!/3:0-2!/5:1!/7:!/8:6-7!/9:2,8-9!/13:0!/15:0-2,4-8,13,15-16,34,47-51,58,61,63-66,68,70-71,77-78,80,91-92,96-99",
     "112000477/7:3!",
+    "rot 113000835/0:4-899",
 ];
 
 #[test]

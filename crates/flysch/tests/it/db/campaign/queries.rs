@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use flysch::db::{Db, DbError, Direction, Reader};
+use flysch::db::{Db, DbError, Direction, KeyRange, Reader};
 use flysch::query::{Cursor, Groups, Lookup, Merge, Order, Sort, Top, Total};
-use flysch::row::{ColumnType, Index, IndexKind, Table, Value};
+use flysch::row::{ColumnType, Index, IndexKind, Table, Value, ValueError};
 use flysch_chip::Prng;
 use flysch_nand::Nand;
 
@@ -48,7 +48,8 @@ pub(super) fn range<'d, N: Nand + 'd>(
         wanted.sort();
         for direction in [Direction::Forward, Direction::Backward] {
             let (least, greatest) = (values(ends.0), values(ends.1));
-            let range = reader.reading()?.range_of(table, at, (&least, &greatest), direction)?;
+            let range = reader.reading()?.range_of(table, at, (&least, &greatest), direction);
+            let Some(range) = unless_long(range, [ends.0, ends.1])? else { continue };
             let mut found = pull(reader, range)?;
             let came = found.iter().map(|row| key_of(row, index));
             let is_sorted = match direction {
@@ -62,6 +63,21 @@ pub(super) fn range<'d, N: Nand + 'd>(
         }
     }
     Ok(())
+}
+
+/// A range between these ends; None where it is refused because one of them is too long.
+fn unless_long(
+    range: Result<KeyRange, DbError>,
+    ends: [&[Val]; 2],
+) -> Result<Option<KeyRange>, DbError> {
+    if range.as_ref().err() != Some(&DbError::Value(ValueError::EndTooLong)) {
+        return range.map(Some);
+    }
+    // A number has nine bytes at most, and each byte of a text may take two.
+    let most = |value: &Val| value.text_len().map_or(9, |len| 2 * len + 2);
+    let is_long = ends.iter().any(|end| end.iter().map(most).sum::<usize>() > 64);
+    assert!(is_long, "{ends:?} are no long ends");
+    Ok(None)
 }
 
 /// Zones, groups and the first rows of a table.
@@ -163,8 +179,14 @@ fn groups<'d, N: Nand + 'd>(
     }
     let Some((least, _)) = wanted.first_key_value() else { return Ok(()) };
     let (greatest, _) = wanted.last_key_value().expect("there is a first one");
-    let ends = (&least.value(), &greatest.value());
-    let range = reader.reading()?.range(number, at, ends, Direction::Forward)?;
+    let range = reader.reading()?.range(
+        number,
+        at,
+        (&least.value(), &greatest.value()),
+        Direction::Forward,
+    );
+    let ends = [least, greatest].map(core::slice::from_ref);
+    let Some(range) = unless_long(range, ends)? else { return Ok(()) };
     let mut groups = Groups::new(range, by, of);
     let (mut one, mut ahead) = (vec![0; ROW_MAX], vec![0; ROW_MAX]);
     let mut found = Vec::new();

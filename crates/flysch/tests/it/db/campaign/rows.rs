@@ -66,6 +66,15 @@ impl Val {
         }
     }
 
+    /// Bytes of a text or blob.
+    pub(super) fn text_len(&self) -> Option<usize> {
+        match self {
+            Self::Text(text) => Some(text.len()),
+            Self::Blob(blob) => Some(blob.len()),
+            _ => None,
+        }
+    }
+
     pub(super) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
