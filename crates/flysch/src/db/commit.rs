@@ -144,8 +144,8 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
     /// and at most one erase, one program towards the next log block, or two of a flush. Where a
     /// transaction has filled whole blocks, a program more for each block that rings give back.
-    /// Where space is short, three steps of compaction a row at most, and after 16 rows and more as
-    /// much as it costs to move the rows of two blocks.
+    /// Where space is short, a step of compaction a row, up to eight where hardly a block is left;
+    /// and after 16 rows and more as much as it costs to move the rows of two blocks.
     pub fn sync(&mut self) -> Result<(), DbError> {
         self.roll_back_open()?;
         if !self.is_lazy {

@@ -10,6 +10,7 @@
 
 use flysch_nand::Nand;
 
+use super::compact::Compaction;
 use super::{Db, DbError};
 use crate::log::{CHANGES_AHEAD, list_len};
 use crate::media::SPANS_REFUSED;
@@ -17,10 +18,11 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Rows that are looked at for each row appended.
-const PACE: u32 = 4;
 /// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge.
 const HEADS: u32 = 4;
+/// Pages that flushes, small merges and checkpoints may take before those go that they replace.
+/// Found by measuring.
+const PAGES_PASSING: u32 = 48;
 /// Rows of a record from which on the next transaction is taken to be long, too.
 const ROWS_MANY: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
@@ -152,10 +154,25 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Number of free blocks below which compaction is due. All heads may come to the ends of their
     /// blocks at once, while a block that is being emptied takes some hundred steps. A part of few
-    /// blocks has none to spare for that.
+    /// blocks has none to spare for that. Small blocks come and go by the way.
     pub(super) fn wanted_free(&self) -> u32 {
         let blocks = self.media.partition().count;
-        self.kept_back(Claim::Grow) + HEADS + (blocks / 24).min(HEADS) + blocks / 128
+        let passing = PAGES_PASSING / self.media.geometry().pages_per_block;
+        let spare = (blocks / 24).min(HEADS) + (blocks / 32).min(passing) + blocks / 128;
+        self.kept_back(Claim::Grow) + HEADS + spare
+    }
+
+    /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
+    /// call has to free a whole block.
+    fn pace(&self) -> u32 {
+        let kept = self.kept_back(Claim::Grow);
+        let left = self.media.free_count().saturating_sub(kept);
+        match left * 8 / (self.wanted_free() - kept) {
+            0 => 16,
+            1 => 8,
+            2 | 3 => 4,
+            _ => 1,
+        }
     }
 
     /// Whether rows have to be moved even where that frees little. A session begins with it some
@@ -178,7 +195,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.press_snapshots();
-        self.compact_some((rows * PACE).div_ceil(ROWS_A_STEP))?;
+        self.compact_some((rows * self.pace()).div_ceil(2))?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
@@ -266,13 +283,10 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let mut records = 0;
         for _ in 0..steps {
-            // Entries of moved rows are merged as those of new rows are.
-            if self.compaction.owed > 0 && self.store.is_due() {
-                self.compaction.owed -= 1;
+            if self.is_merge_next() {
                 self.tolerate_full(Self::work)?;
                 continue;
             }
-            self.compaction.owed = 0;
             if self.tolerate_full(Self::compact_step)? {
                 continue;
             }
@@ -283,6 +297,17 @@ impl<N: Nand> Db<'_, '_, N> {
             self.record_what_goes()?;
         }
         Ok(())
+    }
+
+    /// Whether the next step is to be a slice of a merge. Entries of moved rows are merged as those
+    /// of new rows are, but in turn with the moves: these would else come to a halt while a large
+    /// merge goes on.
+    fn is_merge_next(&mut self) -> bool {
+        let Compaction { owed, is_merge_last, .. } = &mut self.compaction;
+        *owed = if self.store.is_due() { *owed } else { 0 };
+        *is_merge_last = *owed > 0 && !*is_merge_last;
+        *owed -= u32::from(*is_merge_last);
+        *is_merge_last
     }
 
     /// Write the record that lets blocks go: one whose rows were moved, or which was copied, or

@@ -91,8 +91,10 @@ impl Store<'_> {
         if is_small_due && !self.is_behind_by(entries) {
             return Some(Due::Small);
         }
-        let is_enough = entries > 0 && entries >= self.recents_limit();
-        if is_enough || is_crowded && count > 0 {
+        // The other half of the table is for the runs that are flushed while a round goes on.
+        let has_half = (count - fresh) * 2 >= count + self.runs.room();
+        let is_enough = entries >= self.recents_limit() || has_half || is_crowded;
+        if is_enough && entries > 0 {
             return Some(Due::Round);
         }
         self.is_open_due().then_some(Due::Open).or_else(|| self.due_for_lost())

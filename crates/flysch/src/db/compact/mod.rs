@@ -41,8 +41,10 @@ pub(super) struct Compaction {
     pub(super) gone: Option<(Space, u32)>,
     /// Pages of moved rows that were programmed since the open.
     pub(super) moves: u32,
-    /// Slices of merging that are due in return for the entries of moved rows.
+    /// Slices of merging that are due in return for the entries of moved rows; and whether the last
+    /// step was one.
     pub(super) owed: u32,
+    pub(super) is_merge_last: bool,
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
     /// session, and no row was refused since.
     pub(super) keeps_up: bool,
