@@ -232,6 +232,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
         self.compact_until(Self::has_space_ahead)?;
+        // What cannot be gained now is not sought again before each transaction.
+        self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead();
         self.yield_rings()
     }
 

@@ -218,16 +218,17 @@ fn fitting((page_size, pages, blocks, ram): Shape) -> u32 {
         insert(&mut tx, row)?;
         tx.commit(Durability::Durable)
     };
-    (0..).map(&mut take).take_while(|taken| *taken != Err(DbError::Full)).count() as u32
+    (0..1_000_000).map(&mut take).take_while(|taken| *taken != Err(DbError::Full)).count() as u32
 }
 
-/// A shape of a chip, and how many rows it is to have: up to seven tenths of those that fit.
+/// A shape of a chip, and how many rows it is to have: up to six tenths of those that fit. What
+/// fewer blocks and fuller ones come to is told in docs/design.md.
 fn draw(prng: &mut Prng) -> (Shape, u32) {
     let mut one_of = |all: &[u32]| all[prng.below(all.len() as u64) as usize];
     let (page_size, pages) = (one_of(&[1024, 2048, 4096]), one_of(&[32, 64]));
-    let (blocks, ram) = (one_of(&[32, 40, 64]), one_of(&[16_384, 24_576, 36_864]));
+    let (blocks, ram) = (one_of(&[40, 52, 64]), one_of(&[16_384, 24_576, 36_864]));
     let shape = (page_size, pages, blocks, ram as usize + 2 * page_size as usize);
-    (shape, fitting(shape) / 10 * one_of(&[3, 5, 6, 7]))
+    (shape, fitting(shape) / 10 * one_of(&[3, 5, 6]))
 }
 
 /// No call waits for a whole merge or a whole block, whatever the chip: `FLYSCH_WORST_DRAWS` of
@@ -239,6 +240,6 @@ fn an_update_on_a_drawn_chip_waits_for_nothing_whole() {
         let (shape, rows) = draw(&mut Prng::new(seed));
         let most = worst_update(shape, rows);
         println!("{seed}: {rows} rows on {shape:?}: reads, programs and erases {most:?}");
-        check(shape, most, [150, 10, 2]);
+        check(shape, most, [110, 8, 2]);
     }
 }
