@@ -46,7 +46,7 @@ pub(super) struct Compaction {
     pub(super) owed: u32,
     pub(super) is_merge_last: bool,
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
-    /// session, and no row was refused since.
+    /// session, or there was no more to gain, and no row was refused since.
     pub(super) keeps_up: bool,
     /// Rows that were refused for lack of space since the last commit.
     pub(super) refused: u8,
