@@ -152,22 +152,25 @@ impl<N: Nand> Db<'_, '_, N> {
         self.sync()
     }
 
-    /// Number of free blocks below which compaction is due. All heads may come to the ends of their
-    /// blocks at once, while a block that is being emptied takes some hundred steps. A part of few
-    /// blocks has none to spare for that. Small blocks come and go by the way.
+    /// Number of free blocks below which compaction is due.
     pub(super) fn wanted_free(&self) -> u32 {
+        self.kept_back(Claim::Grow) + self.margin()
+    }
+
+    /// How many free blocks beside those kept back compaction begins with. All heads may come to
+    /// the ends of their blocks at once, while a block that is being emptied takes some hundred
+    /// steps. A part of few blocks has none to spare for that. Small blocks come and go by the way.
+    fn margin(&self) -> u32 {
         let blocks = self.media.partition().count;
         let passing = PAGES_PASSING / self.media.geometry().pages_per_block;
-        let spare = (blocks / 24).min(HEADS) + (blocks / 32).min(passing) + blocks / 128;
-        self.kept_back(Claim::Grow) + HEADS + spare
+        HEADS + (blocks / 24).min(HEADS) + (blocks / 32).min(passing) + blocks / 128
     }
 
     /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
     /// call has to free a whole block.
     fn pace(&self) -> u32 {
-        let kept = self.kept_back(Claim::Grow);
-        let left = self.media.free_count().saturating_sub(kept);
-        match left * 8 / (self.wanted_free() - kept) {
+        let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
+        match left * 8 / self.margin() {
             0 => 16,
             1 => 8,
             2 | 3 => 4,
@@ -231,9 +234,11 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
-        self.compact_until(Self::has_space_ahead)?;
-        // What cannot be gained now is not sought again before each transaction.
-        self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead();
+        if !self.has_space_ahead() {
+            self.compact_until(Self::has_space_ahead)?;
+            // What cannot be gained now is not sought again before each transaction.
+            self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead();
+        }
         self.yield_rings()
     }
 
