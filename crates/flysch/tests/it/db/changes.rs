@@ -9,6 +9,7 @@ use flysch_nand::WriteRule;
 use super::ledger::{Bounds, Ledger, SCHEMA, bounds};
 use super::nvram::{Memory, lent};
 use super::world::chip;
+use crate::told;
 
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
 const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
@@ -241,7 +242,7 @@ fn live(
 /// `FLYSCH_SEEDS` histories of each case; 12 where it does not say.
 #[test]
 fn changes_survive_cuts() {
-    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = told("FLYSCH_SEEDS");
     for case in &CASES {
         let mut all = Tally::default();
         for seed in 0..seeds.unwrap_or(12) {

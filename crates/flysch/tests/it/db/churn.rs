@@ -8,6 +8,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
 use super::image::Image;
+use crate::told;
 
 const COLUMNS: [Column<'static>; 3] = [
     Column::required("id", ColumnType::Integer),
@@ -212,8 +213,8 @@ fn transact(db: &mut Db<'_, 'static, &mut Image>, changes: &[Change]) -> Result<
 /// come and go in each case. The first case was once full for good after 3,667.
 #[test]
 fn few_rows_come_and_go_for_ever() {
-    let pairs = std::env::var("FLYSCH_PAIRS").ok().and_then(|pairs| pairs.parse().ok());
+    let pairs = told("FLYSCH_PAIRS");
     for case in &CASES {
-        case.run(pairs.unwrap_or(5000));
+        case.run(pairs.unwrap_or(5000).cast_signed());
     }
 }

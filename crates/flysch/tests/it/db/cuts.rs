@@ -7,6 +7,7 @@ use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::Nand;
 
 use super::world::{OPTIONS, SCHEMA, ask_indexes, chip, expected, insert, rows};
+use crate::told;
 
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
 const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
@@ -152,7 +153,7 @@ fn take_back<N: Nand>(
 /// `FLYSCH_SEEDS` histories of each case; 40 where it does not say.
 #[test]
 fn what_was_acknowledged_survives_cuts() {
-    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = told("FLYSCH_SEEDS");
     let mut cuts = 0;
     for case in &CASES {
         for seed in 0..seeds.unwrap_or(40) {

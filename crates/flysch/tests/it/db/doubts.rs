@@ -10,6 +10,7 @@ use flysch_chip::Prng;
 
 use super::image::{Doubt, Image};
 use super::world::{OPTIONS, SCHEMA, created, expected, insert, rows};
+use crate::told;
 
 const RAM: usize = 9_000;
 
@@ -90,8 +91,7 @@ fn history(seed: u64, blocks: u32, fails_every: Option<u64>) -> [u64; 3] {
 }
 
 fn histories(count: u64, blocks: u32, fails_every: Option<u64>) {
-    let seeds: Option<u64> =
-        std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = told("FLYSCH_SEEDS");
     let mut ends = [0; 3];
     for seed in 0..seeds.unwrap_or(1) * count {
         let some = history(seed, blocks, fails_every);

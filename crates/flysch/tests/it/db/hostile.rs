@@ -12,6 +12,7 @@ use super::forge::{Body, Forge, Stream, kind};
 use super::image::Image;
 use super::lies::{History, spoil};
 use super::world::{OPTIONS, SCHEMA, insert, row};
+use crate::told;
 
 const RAM: usize = 10_000;
 
@@ -273,8 +274,7 @@ fn mount_all(seeds: impl Iterator<Item = u64>) -> Tally {
 /// that seed alone where only it is told.
 #[test]
 fn spoilt_images_are_answered_or_refused() {
-    let number = |name| std::env::var(name).ok().and_then(|seeds| seeds.parse::<u64>().ok());
-    let (first, seeds) = (number("FLYSCH_SEED"), number("FLYSCH_SEEDS"));
+    let (first, seeds) = (told("FLYSCH_SEED"), told("FLYSCH_SEEDS"));
     let count = match (first, seeds) {
         (Some(_), None) => 1,
         (_, seeds) => seeds.unwrap_or(200) * 100,

@@ -15,6 +15,7 @@ use flysch_nand::WriteRule;
 
 use super::image::Image;
 use super::nvram::{Memory, lent};
+use crate::told;
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -134,11 +135,9 @@ fn live(seed: u64, lives: u64, mut nvram: Option<Memory>) {
 
 #[test]
 fn thousands_of_short_lives_are_survived() {
-    let number = |name, default: u64| {
-        std::env::var(name).map_or(default, |text: String| text.parse().unwrap())
-    };
-    let (devices, lives) = (number("FLYSCH_DEVICES", 6), number("FLYSCH_LIVES", 1000));
-    let first = number("FLYSCH_SEED", 1);
+    let (devices, lives) =
+        (told("FLYSCH_DEVICES").unwrap_or(6), told("FLYSCH_LIVES").unwrap_or(1000));
+    let first = told("FLYSCH_SEED").unwrap_or(1);
     for seed in first..first + devices {
         live(seed, lives, None);
         live(seed, lives, Some(Memory::new(2048, WriteRule::Overwrite)));

@@ -9,6 +9,7 @@ use flysch_nand::{NvRam, NvRamError, WriteRule};
 
 use super::image::Image;
 use super::world::{OPTIONS, Row, SCHEMA, ask_indexes, expected, insert, row, rows};
+use crate::told;
 
 const RAM: usize = 9_000;
 const LOST: DbError = DbError::Media(MediaError::PowerLost);
@@ -177,7 +178,7 @@ fn history(rule: WriteRule, size: usize, seed: u64) {
 /// `FLYSCH_SEEDS` histories of each memory; 40 where it does not say.
 #[test]
 fn commits_beside_the_chip_survive_cuts() {
-    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = told("FLYSCH_SEEDS");
     for rule in RULES {
         for size in [2048, 8192] {
             (0..seeds.unwrap_or(40)).for_each(|seed| history(rule, size, seed));

@@ -14,6 +14,7 @@ use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::Nand;
 
 use super::world::chip;
+use crate::told;
 
 const fn integer(name: &str) -> Column<'_> {
     Column::required(name, ColumnType::Integer)
@@ -473,7 +474,7 @@ fn history(case: &Case, seed: u64) -> u64 {
 /// `FLYSCH_SEEDS` histories of each case; 8 where it does not say.
 #[test]
 fn relations_survive_cuts() {
-    let seeds = std::env::var("FLYSCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = told("FLYSCH_SEEDS");
     let seeds = 0..seeds.unwrap_or(8);
     let cuts: u64 =
         CASES.iter().flat_map(|case| seeds.clone().map(|seed| history(case, seed))).sum();

@@ -5,6 +5,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
 use super::forge::kind;
 use super::image::Image;
+use crate::told;
 
 const fn index(column: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
     Index { columns: column, kind, is_unique }
@@ -58,10 +59,6 @@ fn put(db: &mut Db<'_, '_, &mut Image>, id: i64) {
     tx.commit(Durability::Durable).unwrap();
 }
 
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
-
 fn count(db: &mut Db<'_, '_, &mut Image>, id: i64) {
     let mut tx = db.begin().unwrap();
     tx.upsert(0, &[Value::Integer(id % 50), Value::Integer(id)]).unwrap();
@@ -93,7 +90,7 @@ impl Device {
         let (mut image, mut ram) = (Image::of(page_size, pages, blocks), vec![0; ram]);
         let options = Options { partition: None, seed: 3, capacity };
         Db::create(&mut image, schema, options, &mut ram).map(drop).unwrap();
-        let budget = number("FLYSCH_BUDGET", 200) as u32;
+        let budget = told("FLYSCH_BUDGET").unwrap_or(200) as u32;
         Self { schema, write, options, image, ram, budget, row_blocks: 0 }
     }
 
@@ -149,10 +146,11 @@ impl Device {
 /// `FLYSCH_CUT_WAKES` and `FLYSCH_CLEAN_WAKES` of a row each, on `FLYSCH_BLOCKS` blocks.
 #[test]
 fn wakes_do_not_wear_root_blocks_out() {
-    let blocks = number("FLYSCH_BLOCKS", 96) as u32;
+    let blocks = told("FLYSCH_BLOCKS").unwrap_or(96) as u32;
     let shape = if blocks > 96 { (2048, 64, blocks) } else { (512, 16, blocks) };
     let mut device = Device::new((&COUNTERS, count), shape, (20_000, 100));
-    let (cut, clean) = (number("FLYSCH_CUT_WAKES", 7000), number("FLYSCH_CLEAN_WAKES", 4000));
+    let (cut, clean) =
+        (told("FLYSCH_CUT_WAKES").unwrap_or(7000), told("FLYSCH_CLEAN_WAKES").unwrap_or(4000));
     let mut not_clean = 0;
     device.live(cut.cast_signed(), false);
     let after_cuts = device.wear();
@@ -177,7 +175,7 @@ fn wakes_do_not_wear_root_blocks_out() {
 /// Mounts of 16 MB, 128 MB and 1 GB.
 #[test]
 fn mounts_read_little() {
-    let rows = number("FLYSCH_ROWS", 1500).cast_signed();
+    let rows = told("FLYSCH_ROWS").unwrap_or(1500).cast_signed();
     for blocks in [128, 1024, 8192] {
         let ram = if blocks > 4096 { 65_536 } else { 20_000 };
         let mut device = Device::new((&SCHEMA, put), (2048, 64, blocks), (ram, 100_000));

@@ -5,6 +5,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
 use super::image::Image;
+use crate::told;
 
 /// A row of some 40 bytes with a key in order and an index on the sensor.
 const SCHEMA: Schema<'static> = Schema {
@@ -109,7 +110,7 @@ const fn limit(page_size: u32) -> Most {
 #[test]
 fn an_insert_with_its_commit_does_no_more_than_it_says() {
     for &shape in SHAPES {
-        let rows = number("FLYSCH_WORST_ROWS", 6_000).cast_signed();
+        let rows = told("FLYSCH_WORST_ROWS").unwrap_or(6_000).cast_signed();
         let most = worst(shape, rows);
         println!("{shape:?}: reads, programs and erases {most:?}");
         check(shape, most, limit(shape.0));
@@ -155,7 +156,7 @@ fn worst_within(shape: Shape, rows: i64) -> Most {
 #[test]
 fn a_row_of_a_large_transaction_does_no_more_than_it_says() {
     for &shape in SHAPES.iter().filter(|shape| shape.2 >= 128) {
-        let rows = number("FLYSCH_WORST_ROWS", 20_000).cast_signed();
+        let rows = told("FLYSCH_WORST_ROWS").unwrap_or(20_000).cast_signed();
         let most = worst_within(shape, rows);
         println!("{shape:?}: reads, programs and erases {most:?}");
         check(shape, most, limit_within(shape.0));
@@ -179,7 +180,7 @@ fn worst_update(shape: Shape, rows: u32) -> Most {
             assert_eq!(tx.update(0, &values(row, sensor)), Ok(true));
         });
     }
-    assert!(db.stats().erases > blocks, "{:?}", db.stats());
+    assert!(db.stats().erases > 3 * blocks, "{:?}", db.stats());
     most
 }
 
@@ -200,11 +201,6 @@ fn an_update_with_its_commit_does_no_more_than_it_says() {
         println!("{rows} rows on {shape:?}: reads, programs and erases {most:?}");
         check(shape, most, limit);
     }
-}
-
-/// A number from the environment.
-fn number(name: &str, unset: u64) -> u64 {
-    std::env::var(name).map_or(unset, |text| text.parse().unwrap())
 }
 
 /// As many rows as fit before the first is refused, each by a commit of its own.
@@ -235,8 +231,8 @@ fn draw(prng: &mut Prng) -> (Shape, u32) {
 /// them from seed `FLYSCH_WORST_SEED` on.
 #[test]
 fn an_update_on_a_drawn_chip_waits_for_nothing_whole() {
-    let first = number("FLYSCH_WORST_SEED", 1);
-    for seed in first..first + number("FLYSCH_WORST_DRAWS", 3) {
+    let first = told("FLYSCH_WORST_SEED").unwrap_or(1);
+    for seed in first..first + told("FLYSCH_WORST_DRAWS").unwrap_or(3) {
         let (shape, rows) = draw(&mut Prng::new(seed));
         let most = worst_update(shape, rows);
         println!("{seed}: {rows} rows on {shape:?}: reads, programs and erases {most:?}");

@@ -20,6 +20,7 @@ mod rows;
 mod state;
 mod switches;
 
+use crate::told;
 use history::{History, Tally};
 use plan::Plan;
 
@@ -38,11 +39,8 @@ pub(crate) fn run(plan: Plan) -> (device::Done, Tally) {
 
 #[test]
 fn no_history_breaks_the_protocol() {
-    let number = |name, default| {
-        std::env::var(name).map_or(default, |text: String| text.parse::<u64>().unwrap())
-    };
-    let wanted = number("FLYSCH_MODEL_CUTS", CUTS);
-    let first = number("FLYSCH_MODEL_SEED", 0);
+    let wanted = told("FLYSCH_MODEL_CUTS").unwrap_or(CUTS);
+    let first = told("FLYSCH_MODEL_SEED").unwrap_or(0);
     let mut sum = Tally::default();
     let mut seed = first;
     while sum.cuts < wanted {

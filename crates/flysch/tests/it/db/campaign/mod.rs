@@ -22,6 +22,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::told;
 use device::{Tally, live_through};
 use history::History;
 
@@ -59,15 +60,11 @@ fn try_history(history: &History) -> Result<Tally, String> {
 
 /// Make a failure small, and say how it is seen again.
 fn report(history: History, why: &str) -> String {
-    let tries = number("FLYSCH_TRIES").unwrap_or(TRIES) as u32;
+    let tries = told("FLYSCH_TRIES").unwrap_or(TRIES) as u32;
     let least = history.shrink(tries, |less| try_history(less).is_err());
     let why = try_history(&least).err().unwrap_or_else(|| why.to_owned());
     let world = world::World::draw(least.seed);
     format!("{why}\n{world:?}\nreplay: {least}")
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// `FLYSCH_HISTORIES` histories from seed `FLYSCH_SEED` on, on all processors; or the history
@@ -80,8 +77,8 @@ fn random_histories_are_survived() {
         println!("{tally:?}");
         return;
     }
-    let first = number("FLYSCH_SEED").unwrap_or(1);
-    survive(first, number("FLYSCH_HISTORIES").unwrap_or(HISTORIES));
+    let first = told("FLYSCH_SEED").unwrap_or(1);
+    survive(first, told("FLYSCH_HISTORIES").unwrap_or(HISTORIES));
 }
 
 #[test]
