@@ -146,7 +146,8 @@ fn foretell(op: Op, (number, row): (u8, &Row), rules: Rules<'_>, before: &State)
     let followed = rules.follow(&mut after);
     let mut answers: BTreeSet<Answer> = followed.failed.into_iter().collect();
     answers.extend((!followed.is_refused).then_some(wanted));
-    answers.extend(rules.may_be_too_long(number, before).then_some(Answer::TooLong));
+    let is_too_long = [before, &after].iter().any(|state| rules.may_be_too_long(number, state));
+    answers.extend(is_too_long.then_some(Answer::TooLong));
     Outcome { answers, after }
 }
 
