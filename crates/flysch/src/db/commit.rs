@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::spill::Spilled;
-use super::{Db, DbError};
+use super::{Db, DbError, UnderWay};
 use crate::log::{Body, Doubt, HAS_NVRAM, Log, NUMBER_MAX, NvLog, PROGRAMS_MAX};
 use crate::media::{Media, MediaError, Numbers, Space};
 use crate::record::Records;
@@ -113,7 +113,10 @@ impl<N: Nand> Db<'_, '_, N> {
             return Err(error);
         }
         self.note_time();
-        let has_runs = self.under_way.is_some_and(|tx| tx.has_runs);
+        let UnderWay { rows, grown, has_runs, .. } = self.under_way.unwrap_or_default();
+        if rows > 0 {
+            self.compaction.deleted = if grown == 0 { rows } else { 0 };
+        }
         if has_runs {
             self.flush_all()?;
         }

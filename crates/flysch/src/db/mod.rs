@@ -75,6 +75,10 @@ use crate::store::Store;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct UnderWay {
     rows: u32,
+    /// How many of its rows delete none.
+    grown: u32,
+    /// Blocks that were free when it began.
+    free: u32,
     /// Whether entries of it were flushed.
     has_runs: bool,
     /// Whether a rollback to a savepoint failed half way: it is rolled back, and not committed.

@@ -106,8 +106,14 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         done?;
         self.records.marks.truncate(number);
-        let under_way = UnderWay { rows: mark.rows, has_runs: false, is_spoilt: true };
-        self.under_way = self.under_way.map(|_| under_way);
+        let of_mark = |tx: UnderWay| UnderWay {
+            rows: mark.rows,
+            grown: tx.grown.min(mark.rows),
+            has_runs: false,
+            is_spoilt: true,
+            ..tx
+        };
+        self.under_way = self.under_way.map(of_mark);
         let is_set = self.records.marks.push(Mark { first: [None; PART_SPACES.len()], ..mark });
         debug_assert!(is_set, "there was room for it before");
         debug_assert!(self.records.marks.len() == number + 1, "later savepoints are gone");

@@ -168,7 +168,10 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
     /// call has to free a whole block.
-    fn pace(&self) -> u32 {
+    fn pace(&mut self) -> u32 {
+        if self.is_surveying_again() {
+            return 1;
+        }
         let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
         match left * 8 / self.margin() {
             0 => 16,
@@ -198,7 +201,9 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.press_snapshots();
-        self.compact_some((rows * self.pace()).div_ceil(2))?;
+        self.press_merges();
+        let steps = (rows * self.pace()).div_ceil(2);
+        self.compact_some(steps)?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
@@ -207,16 +212,16 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Whether a transaction may begin. Until the compaction that commits do has freed a block, and
-    /// again after a refused row, there has to be space for a few rows, whatever blocks these come
-    /// to the end of: of rows, of a flush, of the log. Sessions of few commits go by that alone.
-    /// Numbers are always wanted for many blocks: transactions that are rolled back use them up,
-    /// and no commit does compaction for those.
+    /// Whether a transaction may begin. Until the compaction that commits do has freed a block,
+    /// there has to be space for a few rows, whatever blocks these come to the end of: of rows, of
+    /// a flush, of the log. Sessions of few commits go by that alone. Numbers are always wanted for
+    /// many blocks: transactions that are rolled back use them up, and no commit does compaction
+    /// for those.
     fn has_space_ahead(&self) -> bool {
         let blocks = self.media.partition().count;
+        let few = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
         // A transaction that is tried again and again finds more space each time.
-        let tried = (self.blocks_of_few() + 2 * u32::from(self.compaction.refused)).min(blocks / 2);
-        let wanted = if self.compaction.keeps_up { 0 } else { tried };
+        let wanted = (few + self.compaction.refused).min(blocks / 2);
         let many_blocks = self.media.numbers().block_count() / 16;
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
@@ -229,17 +234,39 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Get space for a transaction before it begins. Cost: nothing while there is some; else up to
-    /// what moving the rows of two blocks costs, and slices of merges where nothing can be moved.
+    /// Get space for a transaction before it begins. One that follows deletes may itself delete,
+    /// and does not wait for space that it may not need. Cost: nothing while there is some; else
+    /// up to what moving the rows of two blocks costs, and slices of merges where nothing can be
+    /// moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
-        if !self.has_space_ahead() {
+        if self.compaction.deleted > 0 {
+            // Merges go on, which drop what was deleted.
+            self.compact_until(|db| db.has_space(Claim::Shrink, db.kept_for_merge()))?;
+        } else if !self.has_space_ahead() {
             self.compact_until(Self::has_space_ahead)?;
             // What cannot be gained now is not sought again before each transaction.
             self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead();
         }
         self.yield_rings()
+    }
+
+    /// Get the space for a transaction that follows deletes, and turns out to begin otherwise.
+    pub(super) fn find_space(&mut self) -> Result<(), DbError> {
+        let is_first = self.under_way.is_some_and(|tx| tx.rows == 0);
+        if !is_first || self.compaction.deleted == 0 || self.records.marks.len() > 0 {
+            return Ok(());
+        }
+        debug_assert!(
+            self.records.marks.len() == 0,
+            "what savepoints go back to stays in its place"
+        );
+        self.compaction.deleted = 0;
+        self.under_way = None;
+        let done = self.compact_ahead();
+        self.begin_now();
+        done
     }
 
     /// Move rows until there is enough space, or as many as two blocks may have were looked at, or
@@ -251,7 +278,9 @@ impl<N: Nand> Db<'_, '_, N> {
             let some = steps.min(16);
             steps -= some;
             let before = self.compaction_reach();
-            self.compact_some(some)?;
+            if !self.is_surveying_again() {
+                self.compact_some(some)?;
+            }
             if self.compaction.gone.is_some() {
                 self.record_what_goes()?;
             }
@@ -262,10 +291,19 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
+    /// Where hardly a block is left and no rows are to be moved, have merges drop what runs hold of
+    /// rows that were replaced. A larger margin costs programs: merges take blocks while they last.
+    fn press_merges(&mut self) {
+        if !self.has_space(Claim::Grow, 1) && self.is_surveying_again() {
+            self.store.press(self.media.geometry().pages_per_block);
+        }
+    }
+
     /// Do so many slices of merges, or fewer where fewer are due, and let the blocks of old runs
     /// go. Sessions that end after a commit get no further with merges than their rows pay for, and
     /// their runs would hold all blocks. Returns whether anything was done.
     fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
+        self.press_merges();
         let mut done = 0;
         while done < slices && self.tolerate_full(Self::work)? {
             done += 1;

@@ -22,7 +22,8 @@ pub struct Transaction<'d, 'ram, 's, N> {
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; the first one after an open makes certain what
     /// the open found, in a few erases and programs. Where commits did not free blocks in time, as
-    /// in sessions of few, up to what moving the rows of two blocks costs.
+    /// in sessions of few, up to what moving the rows of two blocks costs. After a transaction that
+    /// only deleted, an insert or update that comes first costs that instead.
     #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
@@ -42,7 +43,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Note that a transaction is under way.
     pub(super) fn begin_now(&mut self) {
         debug_assert!(self.under_way.is_none(), "one transaction at a time");
-        self.under_way = Some(UnderWay::default());
+        let free = self.media.free_count();
+        self.under_way = Some(UnderWay { free, ..UnderWay::default() });
         self.begun_at = self.media.write;
         self.erased_at = self.media.counts.erases;
         self.check();
@@ -74,6 +76,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     fn insert(&mut self, table: u8, values: &[Value<'_>]) -> Result<(), DbError> {
+        self.find_space()?;
         match self.joining(table).map(|enforcer| enforcer.insert) {
             Some(insert) => insert(self, table, values),
             None => self.insert_whole(table, values, 0),
@@ -95,6 +98,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Replace the row that has the same primary key as `values`; false where there is none.
     fn update(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
+        self.find_space()?;
         match self.joining(table).map(|enforcer| enforcer.update) {
             Some(update) => update(self, table, values),
             None => self.update_whole(table, values, 0),
@@ -256,8 +260,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if let Err(full) = self.check_space(claim) {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();
-            self.compaction.keeps_up = false;
-            self.compaction.refused = self.compaction.refused.saturating_add(1);
+            let taken =
+                self.under_way.map_or(0, |tx| tx.free.saturating_sub(self.media.free_count()));
+            self.compaction.refused = self.compaction.refused.max(2 * taken);
             return Err(full);
         }
         let begun_at = self.media.write;
@@ -282,7 +287,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             }
         };
         debug_assert!(at.page.space == space, "a row goes to the space of its table");
-        self.under_way = self.under_way.map(|tx| UnderWay { rows: tx.rows + 1, ..tx });
+        self.under_way = self.under_way.map(|tx| UnderWay {
+            rows: tx.rows + 1,
+            grown: tx.grown + u32::from(claim != Claim::Shrink),
+            ..tx
+        });
         self.put_entries(head, values, at)?;
         // Where this row programmed a page, the slice of merging is left to the next row.
         let is_idle = self.media.write == begun_at;

@@ -93,7 +93,8 @@ impl Store<'_> {
         }
         // The other half of the table is for the runs that are flushed while a round goes on.
         let has_half = (count - fresh) * 2 >= count + self.runs.room();
-        let is_enough = entries >= self.recents_limit() || has_half || is_crowded;
+        let is_enough =
+            entries >= self.recents_limit() || has_half || is_crowded || self.is_pressed();
         if is_enough && entries > 0 {
             return Some(Due::Round);
         }
@@ -184,6 +185,7 @@ impl Store<'_> {
         }
         let levels = self.config.indexes[usize::from(index)].levels;
         let target = self.target(index, fresh, &sizes[..usize::from(levels)]);
+        let target = if self.is_pressed() { levels - 1 } else { target };
         let target = target.max(self.lost_level(index));
         let mut is_bottom = true;
         let mut flags = 0;
@@ -382,6 +384,7 @@ impl Store<'_> {
         if out.entries > 0 {
             self.runs.insert(0, out);
         }
+        self.is_pressed &= self.next_of_round().is_some();
     }
 
     /// Remove runs from the table, and their Bloom filters.

@@ -34,6 +34,7 @@ mod merge;
 mod newest;
 mod open;
 mod plan;
+mod press;
 mod probe;
 mod put_off;
 mod range;
@@ -128,6 +129,8 @@ pub struct Store<'ram> {
     /// The name of the run whose Bloom filter is being filled, and its next unit. No recent run has
     /// the name 0.
     learning: (u32, u32),
+    /// Whether a round is to merge all levels, because space is short.
+    is_pressed: bool,
     /// Whether merges may drop nothing, because a snapshot is open.
     keeps_all: bool,
     /// A bit for each index, set once rows of it were replaced or moved.
@@ -170,6 +173,7 @@ impl<'ram> Store<'ram> {
             puts: 0,
             drops: 0,
             learning: (0, 0),
+            is_pressed: false,
             keeps_all: false,
             updated: 0,
             lost: Lost::NONE,

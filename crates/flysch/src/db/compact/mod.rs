@@ -25,7 +25,7 @@ use flysch_nand::Nand;
 
 use self::victim::{Place, Victim, WINDOW_MAX};
 use super::{Db, DbError};
-use crate::media::{MediaError, Page, SPANS_LAST, Space};
+use crate::media::{Kind, MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
 use crate::row::{Digest, RowKind, RowView};
 
@@ -46,10 +46,14 @@ pub(super) struct Compaction {
     pub(super) owed: u32,
     pub(super) is_merge_last: bool,
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
-    /// session, or there was no more to gain, and no row was refused since.
+    /// session, or there was no more to gain.
     pub(super) keeps_up: bool,
-    /// Rows that were refused for lack of space since the last commit.
-    pub(super) refused: u8,
+    /// Blocks that the next transaction is to find beside others, because one was refused a row
+    /// after it had taken half as many. A commit ends that.
+    pub(super) refused: u32,
+    /// Rows that the last transaction deleted, if it did nothing else. The next one may do the
+    /// same, and needs less space then.
+    pub(super) deleted: u32,
     survey: survey::Survey,
 }
 
@@ -68,10 +72,12 @@ struct Candidate {
 /// What was found on a page of a victim.
 #[expect(clippy::large_enum_variant, reason = "lives on the stack of one step")]
 enum Look {
-    /// Rows, and the place behind them.
-    Rows([Candidate; LOOKED_UP], usize, Place),
+    /// So many rows, the place behind them, and the bytes of all rows of the page.
+    Rows { rows: [Candidate; LOOKED_UP], count: usize, upto: Place, used: usize },
     /// A row that is longer than a page, alone on its page.
     Long(Candidate),
+    /// A page that continues such a row.
+    More,
     /// The page has no more rows.
     End,
     /// The page cannot be read, or has a row that no index names, so the block cannot be emptied.
@@ -106,7 +112,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn note_dead(&mut self, pointer: u32, len: usize) {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let Some(at) = Position::of_pointer(pointer, layout, numbers) else { return };
-        self.compaction.survey.changes = self.compaction.survey.changes.saturating_add(1);
+        self.compaction.survey.note_dead(len);
         let number = numbers.block_of(at.page.number);
         if let Some(victim) = &mut self.compaction.victim {
             let page = numbers.page_in_block(at.page.number);
@@ -183,7 +189,8 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Begin at the first page of a block, to move its rows or only to count them. Cost: one read.
+    /// Begin at the first page of a block, to move its rows; or to survey it, at one of its first
+    /// pages. Cost: one read.
     #[inline(never)]
     fn take_victim(
         &mut self,
@@ -202,7 +209,9 @@ impl<N: Nand> Db<'_, '_, N> {
                 void[(page / 32) as usize] |= 1 << (page % 32);
             }
         }
-        self.compaction.victim = Some(Victim::new((space, number), is_surveyed, void));
+        let page = if is_surveyed { self.first_surveyed() } else { 0 };
+        let from = Place { page, at: 0 };
+        self.compaction.victim = Some(Victim::new((space, number), is_surveyed, void, from));
         Ok(true)
     }
 
@@ -211,13 +220,13 @@ impl<N: Nand> Db<'_, '_, N> {
     fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
         match self.look_at(victim)? {
             Look::Unfit => self.give_up_victim(),
-            Look::End => {
+            Look::End | Look::More => {
                 let upto = Place { page: victim.upto.page + 1, at: 0 };
                 self.note_upto(upto);
             }
             Look::Long(_) if victim.len > 0 => return self.move_window(),
             Look::Long(row) => self.move_long(victim, row)?,
-            Look::Rows(rows, count, upto) => {
+            Look::Rows { rows, count, upto, .. } => {
                 // Where a page of an index cannot be read, the window stays as it was.
                 let mut victim = victim;
                 for row in &rows[..count] {
@@ -268,12 +277,13 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(Look::End);
         }
         self.forget_frame();
-        let len = match read_page(&mut self.media, here, self.frame) {
+        let used = match read_page(&mut self.media, here, self.frame) {
+            Ok((_, header)) if header.kind == Kind::More => return Ok(Look::More),
             Ok((stretch, _)) => stretch.bytes().len(),
             Err(MediaError::Corrupt(_) | MediaError::Missing(_)) => return Ok(Look::Unfit),
             Err(error) => return Err(error.into()),
         };
-        let bytes = &self.frame[..len];
+        let bytes = &self.frame[..used];
         let mut candidates = [Candidate::default(); LOOKED_UP];
         let (mut count, mut at) = (0, at);
         while count < LOOKED_UP {
@@ -305,6 +315,7 @@ impl<N: Nand> Db<'_, '_, N> {
             count += 1;
             at = from + len;
         }
-        Ok(if count == 0 { Look::End } else { Look::Rows(candidates, count, Place { page, at }) })
+        let (rows, upto) = (candidates, Place { page, at });
+        Ok(if count == 0 { Look::End } else { Look::Rows { rows, count, upto, used } })
     }
 }

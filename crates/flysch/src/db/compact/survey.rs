@@ -1,24 +1,28 @@
-//! Surveys: counting how much of a block is dead, without moving anything.
+//! Surveys: estimating how much of a block is dead, without moving anything.
 //!
 //! The block table only guesses how much of a block is dead. It does not hear of tombstones that a
 //! merge dropped, nor of rows that were replaced before a cut. So where space is short and no block
-//! is known to be worth moving, blocks are looked through one after the other.
+//! is known to be worth moving, blocks are looked at one after the other.
 //!
-//! Pages that were programmed before they were full count as dead in part, and their rows are
-//! packed on full pages. That happens once: a block of full pages is worth it only where rows of it
-//! are dead. A session begins with some block, for what earlier ones found may be on flash or not.
+//! 1. A survey looks up some rows of some pages, and takes the rest of the block to be like them.
+//!    To look all of them up would cost as much as to move them, for each block of a device that is
+//!    merely full.
+//! 2. Pages that were programmed before they were full count as dead in part, and their rows are
+//!    packed on full pages. That happens once: a block of full pages is worth it only where rows of
+//!    it are dead.
+//! 3. A session begins with some block, for what earlier ones found may be on flash or not.
 
 use flysch_nand::Nand;
 
 use super::super::{Db, DbError};
 use super::Look;
-use super::victim::{Place, Victim};
+use super::victim::{DEAD_MIN, Place, Victim};
 use crate::media::{DEAD_MAX, Use};
 
 /// Dead sixteenths of a block from which on a survey has its rows moved.
 const DEAD_LEAST: usize = 4;
-/// Rows that must be replaced or deleted before blocks are surveyed again, after a round in vain.
-const CHANGES_BETWEEN: u32 = 64;
+/// Pages that a survey looks at: one of each of so many equal parts of the block.
+const PARTS: u32 = 8;
 
 /// The state of surveys.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,27 +31,40 @@ pub(super) struct Survey {
     next: Option<u32>,
     /// Blocks surveyed since the last one that was worth moving.
     in_vain: u32,
-    /// Rows replaced or deleted since then.
-    pub(super) changes: u32,
+    /// Blocks surveyed in this session.
+    count: u32,
+    /// Bytes of the rows that were replaced or deleted since a survey began.
+    dead: u32,
+}
+
+impl Survey {
+    /// Note that a row of so many bytes was replaced or deleted.
+    pub(super) const fn note_dead(&mut self, len: usize) {
+        self.dead = self.dead.saturating_add(len as u32);
+    }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Begin to survey the next block of rows; false where all were surveyed in vain.
+    /// Begin to survey the next block of rows; false where all were surveyed in vain, and too few
+    /// rows were replaced or deleted since to make one block worth it.
     #[inline(never)]
     pub(super) fn begin_survey(&mut self) -> Result<bool, DbError> {
         let count = self.media.table.len();
         if self.media.free_count() >= self.wanted_free() {
             return Ok(false);
         }
-        if self.compaction.survey.changes >= CHANGES_BETWEEN {
+        let block_size = self.block_size(self.pages_of_rows());
+        if self.compaction.survey.dead as usize >= block_size * DEAD_LEAST / (DEAD_MAX as usize + 1)
+        {
             self.compaction.survey.in_vain = 0;
         }
         while self.compaction.survey.in_vain < count {
-            self.compaction.survey.changes = 0;
+            self.compaction.survey.dead = 0;
             let survey = &mut self.compaction.survey;
             let block = survey.next.unwrap_or(self.media.write as u32) % count;
             survey.next = Some(block + 1);
             self.compaction.survey.in_vain += 1;
+            self.compaction.survey.count = self.compaction.survey.count.saturating_add(1);
             if let Use::Data(space, number) = self.media.table.at(block)
                 && space.is_compacted()
                 && self.may_move(space, number)
@@ -58,35 +75,65 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(false)
     }
 
-    /// Look up the next rows of a surveyed block, and count those that are current. Cost: that of a
-    /// step of compaction that looks rows up.
+    /// Whether nothing is left to do but to survey blocks that were surveyed in this session
+    /// before. No call waits for that.
+    pub(in crate::db) fn is_surveying_again(&mut self) -> bool {
+        self.compaction.survey.count >= self.media.table.len()
+            && self.compaction.victim.is_none_or(|victim| victim.is_surveyed)
+            && self.choose_victim().is_none()
+    }
+
+    /// Pages of a block that hold rows: all but the last one, which has its summary.
+    const fn pages_of_rows(&self) -> u32 {
+        self.media.geometry().pages_per_block - 1
+    }
+
+    /// Bytes of rows that so many pages take.
+    fn block_size(&self, pages: u32) -> usize {
+        self.media.layout().payload_size() * pages as usize
+    }
+
+    /// How many pages a survey goes on by.
+    const fn surveyed_step(&self) -> u32 {
+        self.pages_of_rows().div_ceil(PARTS)
+    }
+
+    /// The first page that a survey looks at, another one each time.
+    pub(super) const fn first_surveyed(&self) -> u32 {
+        self.media.write as u32 % self.surveyed_step()
+    }
+
+    /// Look up rows of the next page of a surveyed block. Cost: that of a step of compaction that
+    /// looks rows up.
     #[inline(never)]
     pub(super) fn survey(&mut self, victim: Victim) -> Result<bool, DbError> {
-        debug_assert!(victim.is_surveyed && victim.len == 0, "a survey counts, and has no window");
-        if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
+        debug_assert!(victim.is_surveyed && victim.len == 0, "a survey has no window");
+        if victim.upto.page >= self.pages_of_rows() {
             self.end_survey(&victim);
             return Ok(true);
         }
-        match self.look_at(victim)? {
-            Look::Unfit => self.give_up_victim(),
-            Look::End => self.note_upto(Place { page: victim.upto.page + 1, at: 0 }),
-            // A page that continues a long row counts as full.
-            Look::Long(_) => {
-                let rest = self.media.geometry().pages_per_block - 1 - victim.upto.page;
-                let bytes = victim.bytes + rest as usize * self.media.layout().payload_size();
-                self.end_survey(&Victim { bytes, ..victim });
+        let payload = self.media.layout().payload_size();
+        let live = match self.look_at(victim)? {
+            Look::Unfit => {
+                self.give_up_victim();
+                return Ok(true);
             }
-            Look::Rows(rows, count, upto) => {
-                let mut bytes = victim.bytes;
-                let least = self.moved_size_min();
+            Look::End => 0,
+            Look::Long(_) | Look::More => payload,
+            Look::Rows { rows, count, upto, used } => {
+                let (mut live, least) = (0, self.moved_size_min());
+                debug_assert!(0 < upto.at && upto.at <= used, "rows lie within their page");
                 for row in &rows[..count] {
                     if self.stays(row)? {
-                        bytes += row.len.max(least);
+                        live += row.len.max(least);
                     }
                 }
-                self.compaction.victim = Some(Victim { upto, bytes, ..victim });
+                (live * used / upto.at).min(payload)
             }
-        }
+        };
+        debug_assert!(live <= payload, "a page has no more than it holds");
+        let upto = Place { page: victim.upto.page + self.surveyed_step(), at: 0 };
+        self.compaction.victim = Some(Victim { upto, bytes: victim.bytes + live, ..victim });
         Ok(true)
     }
 
@@ -101,11 +148,13 @@ impl<N: Nand> Db<'_, '_, N> {
     fn end_survey(&mut self, victim: &Victim) {
         self.compaction.victim = None;
         let Some(block) = self.media.table.find(victim.space, victim.number) else { return };
-        let pages = self.media.geometry().pages_per_block as usize - 1;
-        let size = self.media.layout().payload_size() * pages;
-        let dead = size.saturating_sub(victim.bytes) * usize::from(DEAD_MAX + 1) / size;
+        let size = self.block_size(victim.upto.page / self.surveyed_step());
+        debug_assert!(victim.bytes <= size, "a page holds no more than its payload");
+        let dead = (size - victim.bytes) * usize::from(DEAD_MAX + 1) / size;
         let is_worth_it = dead >= DEAD_LEAST;
-        self.media.note_share(block, if is_worth_it { (dead as u8).min(DEAD_MAX) } else { 0 });
+        // One that is not worth it yet is so once a little more of it is dead.
+        let most = if is_worth_it { DEAD_MAX } else { DEAD_MIN - 1 };
+        self.media.note_share(block, (dead as u8).min(most));
         if is_worth_it {
             self.compaction.survey.in_vain = 0;
         }

@@ -9,7 +9,7 @@ use crate::record::ROW_SPACES;
 /// Greatest number of rows of a window.
 pub(super) const WINDOW_MAX: usize = 256;
 /// The least dead share of a victim, in sixteenths.
-const DEAD_MIN: u8 = 2;
+pub(super) const DEAD_MIN: u8 = 2;
 /// How much less than a free one a block must be worn to be moved before others, in the block
 /// table's units: before it is worn so much less that it is copied with all that is dead in it.
 const WEAR_SPREAD: u8 = 5;
@@ -33,7 +33,7 @@ pub(in crate::db) struct Place {
 pub(in crate::db) struct Victim {
     pub(super) space: Space,
     pub(super) number: u32,
-    /// Whether its rows are counted, and not moved.
+    /// Whether its rows are only estimated, and not moved.
     pub(in crate::db) is_surveyed: bool,
     /// A bit for each page of the block, set where the page is void.
     pub(super) void: [u32; 8],
@@ -42,7 +42,7 @@ pub(in crate::db) struct Victim {
     /// A bit for each row of the window, set where it is current; and the number of rows.
     pub(super) bits: [u32; WINDOW_MAX / 32],
     pub(super) len: usize,
-    /// Bytes of the rows that are current.
+    /// Bytes of the rows that are current; of a survey, on the pages that it looked at.
     pub(super) bytes: usize,
     /// Where the window has tombstones, how often merges had dropped some when it was begun; else
     /// None.
@@ -50,9 +50,14 @@ pub(in crate::db) struct Victim {
 }
 
 impl Victim {
-    /// A block of which nothing was looked at.
-    pub(super) fn new((space, number): (Space, u32), is_surveyed: bool, void: [u32; 8]) -> Self {
-        let (from, bits) = (Place::default(), [0; WINDOW_MAX / 32]);
+    /// A block of which nothing was looked at, and that is looked at from some place on.
+    pub(super) const fn new(
+        (space, number): (Space, u32),
+        is_surveyed: bool,
+        void: [u32; 8],
+        from: Place,
+    ) -> Self {
+        let bits = [0; WINDOW_MAX / 32];
         Self {
             space,
             number,

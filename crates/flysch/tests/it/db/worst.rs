@@ -8,7 +8,7 @@ use super::image::Image;
 use crate::told;
 
 /// A row of some 40 bytes with a key in order and an index on the sensor.
-const SCHEMA: Schema<'static> = Schema {
+pub(super) const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
         name: "reading",
         columns: &[
@@ -25,10 +25,10 @@ const SCHEMA: Schema<'static> = Schema {
     }],
 };
 
-const OPTIONS: Options = Options { partition: None, seed: 7, capacity: 100_000 };
+pub(super) const OPTIONS: Options = Options { partition: None, seed: 7, capacity: 100_000 };
 
 /// A shape of a chip: bytes of a page, pages of a block, blocks; and the RAM given.
-type Shape = (u32, u32, u32, usize);
+pub(super) type Shape = (u32, u32, u32, usize);
 
 const SHAPES: &[Shape] = &[
     (512, 32, 96, 14_000),
@@ -47,9 +47,9 @@ const SHAPES: &[Shape] = &[
 ];
 
 /// The most reads, programs and erases of a call.
-type Most = [u64; 3];
+pub(super) type Most = [u64; 3];
 
-fn counted(image: &Image) -> Most {
+pub(super) fn counted(image: &Image) -> Most {
     [image.reads, image.changes[0], image.changes[1]]
 }
 
@@ -78,16 +78,19 @@ fn change(
     note(most, before, counted(db.nand()));
 }
 
-fn insert(tx: &mut Transaction<'_, '_, '_, &mut Image>, row: i64) -> Result<(), DbError> {
+pub(super) fn insert(
+    tx: &mut Transaction<'_, '_, '_, &mut Image>,
+    row: i64,
+) -> Result<(), DbError> {
     tx.insert(0, &values(row, row * 7919 % 997))
 }
 
-fn values(row: i64, sensor: i64) -> [Value<'static>; 3] {
+pub(super) fn values(row: i64, sensor: i64) -> [Value<'static>; 3] {
     let time = Value::Time(1_700_000_000_000_000 + row * 1_000_000);
     [time, Value::Integer(sensor), Value::Text("abcdefghijklmnopqrstuv")]
 }
 
-fn note(most: &mut Most, before: Most, after: Most) {
+pub(super) fn note(most: &mut Most, before: Most, after: Most) {
     for (most, (after, before)) in most.iter_mut().zip(after.into_iter().zip(before)) {
         *most = (*most).max(after - before);
     }

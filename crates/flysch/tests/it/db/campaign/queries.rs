@@ -26,6 +26,10 @@ const SORTED_MAX: usize = 300;
 const FRONT_MAX: usize = 30;
 /// Rows that are kept of those that come first.
 const FIRST: usize = 7;
+/// Bytes of a text or blob that an ordered index tells apart by itself, and how many rows may agree
+/// in them.
+const CODE_SIZE: usize = 8;
+const CROWD: usize = 300;
 
 /// Ranges of an ordered index give the rows within, in the order of their keys, either way. Its
 /// ends are taken from the keys of rows, some of them cut short.
@@ -35,6 +39,9 @@ pub(super) fn range<'d, N: Nand + 'd>(
     keys: &[Row],
     rows: &Rows,
 ) -> Result<(), DbError> {
+    if is_crowded(index, rows) {
+        return Ok(());
+    }
     let (least, greatest) = (&keys[keys.len() / 4], &keys[keys.len() * 3 / 4]);
     let count = index.columns.len();
     let cuts: &[_] = if count == 1 { &[(1, 1)] } else { &[(1, 1), (count, 1), (1, count), (2, 2)] };
@@ -65,6 +72,22 @@ pub(super) fn range<'d, N: Nand + 'd>(
     Ok(())
 }
 
+/// Whether so many rows agree in the first bytes of a text that a range, which reads all of them
+/// for every few that it gives, would take minutes.
+fn is_crowded(index: &Index<'_>, rows: &Rows) -> bool {
+    let column = usize::from(index.columns[0]);
+    let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for row in rows.iter() {
+        let bytes = match &row[column] {
+            Val::Text(text) => text.as_bytes(),
+            Val::Blob(blob) => blob,
+            _ => return false,
+        };
+        *counts.entry(&bytes[..bytes.len().min(CODE_SIZE)]).or_default() += 1;
+    }
+    counts.values().any(|count| *count > CROWD)
+}
+
 /// A range between these ends; None where it is refused because one of them is too long.
 fn unless_long(
     range: Result<KeyRange, DbError>,
@@ -87,7 +110,7 @@ pub(super) fn table<'d, N: Nand + 'd>(
     rows: &Rows,
 ) -> Result<(), DbError> {
     for (at, index) in (0..).zip(table.indexes) {
-        if index.kind == IndexKind::Ordered {
+        if index.kind == IndexKind::Ordered && !is_crowded(index, rows) {
             groups(reader, (number, at, index), (table, rows))?;
         }
     }
