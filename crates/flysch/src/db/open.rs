@@ -196,7 +196,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             clock: None,
             store: Store::new(config, carved),
             key: HashKey::from_seed(options.seed),
-            compaction: Compaction::default(),
+            compaction: Compaction::new(),
             view: View::NOW,
             open_views: Held::default(),
             levelling: Levelling::default(),
