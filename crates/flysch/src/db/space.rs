@@ -239,6 +239,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// up to what moving the rows of two blocks costs, and slices of merges where nothing can be
     /// moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
+        debug_assert!(self.records.marks.len() == 0, "what savepoints go back to is not moved");
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
         if self.compaction.deleted > 0 {
@@ -258,10 +259,6 @@ impl<N: Nand> Db<'_, '_, N> {
         if !is_first || self.compaction.deleted == 0 || self.records.marks.len() > 0 {
             return Ok(());
         }
-        debug_assert!(
-            self.records.marks.len() == 0,
-            "what savepoints go back to stays in its place"
-        );
         self.compaction.deleted = 0;
         self.under_way = None;
         let done = self.compact_ahead();
