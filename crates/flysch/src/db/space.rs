@@ -168,10 +168,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
     /// call has to free a whole block.
-    fn pace(&mut self) -> u32 {
-        if self.is_surveying_again() {
-            return 1;
-        }
+    fn pace(&self) -> u32 {
         let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
         match left * 8 / self.margin() {
             0 => 16,
@@ -201,9 +198,13 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         self.press_snapshots();
-        self.press_merges();
-        let steps = (rows * self.pace()).div_ceil(2);
-        self.compact_some(steps)?;
+        let pace = if self.is_surveying_again() {
+            self.press_merges();
+            1
+        } else {
+            self.pace()
+        };
+        self.compact_some((rows * pace).div_ceil(2))?;
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
@@ -288,10 +289,10 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Where hardly a block is left and no rows are to be moved, have merges drop what runs hold of
+    /// As no rows are to be moved: where hardly a block is left, have merges drop what runs hold of
     /// rows that were replaced. A larger margin costs programs: merges take blocks while they last.
     fn press_merges(&mut self) {
-        if !self.has_space(Claim::Grow, 1) && self.is_surveying_again() {
+        if !self.has_space(Claim::Grow, 1) {
             self.store.press(self.media.geometry().pages_per_block);
         }
     }
@@ -300,7 +301,9 @@ impl<N: Nand> Db<'_, '_, N> {
     /// go. Sessions that end after a commit get no further with merges than their rows pay for, and
     /// their runs would hold all blocks. Returns whether anything was done.
     fn merge_some(&mut self, slices: u32) -> Result<bool, DbError> {
-        self.press_merges();
+        if self.is_surveying_again() {
+            self.press_merges();
+        }
         let mut done = 0;
         while done < slices && self.tolerate_full(Self::work)? {
             done += 1;

@@ -129,7 +129,7 @@ impl<N: Nand> Db<'_, '_, N> {
             }
         }
         let Some(block) = self.media.table.find(at.page.space, number) else { return };
-        let size = layout.payload_size() * (numbers.pages_per_block as usize - 1);
+        let size = self.rows_size(self.pages_of_rows());
         let dead = self.media.table.dead(block);
         // The block table counts dead bytes in sixteenths, too coarsely for one row. So the share
         // grows by chance, with the probability that makes it right on average.
@@ -137,6 +137,16 @@ impl<N: Nand> Db<'_, '_, N> {
         if ((chance >> 32) * size as u64) >> 32 < len as u64 * 16 {
             self.media.note_share(block, dead.saturating_add(1));
         }
+    }
+
+    /// Pages of a block that hold rows: all but the last one, which has its summary.
+    const fn pages_of_rows(&self) -> u32 {
+        self.media.geometry().pages_per_block - 1
+    }
+
+    /// Bytes of rows that so many pages take.
+    fn rows_size(&self, pages: u32) -> usize {
+        self.media.layout().payload_size() * pages as usize
     }
 
     /// Do one step of compaction; false where nothing is to be moved, or nothing more before the

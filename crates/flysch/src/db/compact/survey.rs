@@ -53,9 +53,9 @@ impl<N: Nand> Db<'_, '_, N> {
         if self.media.free_count() >= self.wanted_free() {
             return Ok(false);
         }
-        let block_size = self.block_size(self.pages_of_rows());
-        if self.compaction.survey.dead as usize >= block_size * DEAD_LEAST / (DEAD_MAX as usize + 1)
-        {
+        let size = self.rows_size(self.pages_of_rows());
+        let least = size * DEAD_LEAST / usize::from(DEAD_MAX + 1);
+        if self.compaction.survey.dead as usize >= least {
             self.compaction.survey.in_vain = 0;
         }
         while self.compaction.survey.in_vain < count {
@@ -81,16 +81,6 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.survey.count >= self.media.table.len()
             && self.compaction.victim.is_none_or(|victim| victim.is_surveyed)
             && self.choose_victim().is_none()
-    }
-
-    /// Pages of a block that hold rows: all but the last one, which has its summary.
-    const fn pages_of_rows(&self) -> u32 {
-        self.media.geometry().pages_per_block - 1
-    }
-
-    /// Bytes of rows that so many pages take.
-    fn block_size(&self, pages: u32) -> usize {
-        self.media.layout().payload_size() * pages as usize
     }
 
     /// How many pages a survey goes on by.
@@ -148,7 +138,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn end_survey(&mut self, victim: &Victim) {
         self.compaction.victim = None;
         let Some(block) = self.media.table.find(victim.space, victim.number) else { return };
-        let size = self.block_size(victim.upto.page / self.surveyed_step());
+        let size = self.rows_size(victim.upto.page / self.surveyed_step());
         debug_assert!(victim.bytes <= size, "a page holds no more than its payload");
         let dead = (size - victim.bytes) * usize::from(DEAD_MAX + 1) / size;
         let is_worth_it = dead >= DEAD_LEAST;
