@@ -153,10 +153,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
                 let is_same = view.head.table == sought.table
                     && primary.is_some_and(|key| view.digest(key, &hash).ok() == found.key);
                 found.is_last &= !is_same;
-            } else if view.head.table == sought.table
-                && view.head.kind != RowKind::Tombstone
-                && sought.carried.is_in(&view, (index, &hash), kept)
-            {
+            } else if sought.is_met_by(&view, (index, &hash), kept) {
                 let key = primary.map(|primary| view.digest(primary, &hash)).transpose()?;
                 found = Some(Candidate { key, is_last: true });
                 *passed = number + 1;
@@ -180,6 +177,20 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             gather(self, at.page, &mut out[some..len])?;
         }
         Ok(RowView::parse(self.schema, &out[..len], u64::from(base))?)
+    }
+}
+
+impl Sought<'_> {
+    /// Whether a row of a cell is of the table, holds its columns, and has what is looked for.
+    pub(super) fn is_met_by(
+        &self,
+        view: &RowView<'_, '_>,
+        index: (&Index<'_>, &HashKey),
+        kept: Kept,
+    ) -> bool {
+        view.head.table == self.table
+            && view.head.kind != RowKind::Tombstone
+            && self.carried.is_in(view, index, kept)
     }
 }
 

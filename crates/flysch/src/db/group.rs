@@ -16,11 +16,12 @@ use super::find::{Carried, Sought, columns_of};
 use super::index::Wanted;
 use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
+use crate::row::RowView;
 use crate::row::order::End;
 use crate::store::{All, Entry, Probe};
 
 /// Rows that a pass keeps.
-const ROOM: usize = 8;
+const ROOM: usize = 16;
 /// The order of a row among those of one code: its key, as far as an end holds it, then its pointer
 /// and its place.
 pub(super) type Rank = (End, u32, u32);
@@ -174,11 +175,18 @@ impl Group {
         pointer: u32,
         pass: &mut Pass,
     ) -> Result<(), DbError> {
-        let mut passed = 0;
-        while db.next_row(pointer, bounds.sought(self.code), &mut passed)?.is_some() {
-            let rank = db.rank_at(bounds, (pointer, passed - 1))?;
-            if self.after.as_ref().is_none_or(|after| bounds.comes_before(after, &rank)) {
-                pass.offer(&rank, bounds);
+        let (schema, hash, sight) = (db.schema, db.key, db.view);
+        let (sought, kept) = (bounds.sought(self.code), db.kept(bounds.table, bounds.index)?);
+        let index = db.index(bounds.table, bounds.index)?;
+        let stretch = db.rows_at(pointer, false)?;
+        let base = u64::from(stretch.base);
+        for (place, row) in (0..).zip(stretch.rows()) {
+            let view = RowView::parse_front(schema, row, base)?;
+            if sight.sees(&view) && sought.is_met_by(&view, (index, &hash), kept) {
+                let rank = (End::front(columns_of(&view, index)), pointer, place);
+                if self.after.as_ref().is_none_or(|after| bounds.comes_before(after, &rank)) {
+                    pass.offer(&rank, bounds);
+                }
             }
         }
         Ok(())
@@ -192,8 +200,8 @@ impl Pass {
     /// Keep a row if it comes before one of those that are kept, or if there is room.
     #[inline(never)]
     fn offer(&mut self, rank: &Rank, bounds: &Bounds) {
-        let before = |kept: &&Rank| bounds.comes_before(kept, rank);
-        let at = self.rows.iter().flatten().take_while(before).count();
+        let is_before = |kept: &Rank| bounds.comes_before(kept, rank);
+        let at = self.rows.partition_point(|kept| kept.as_ref().is_some_and(is_before));
         if self.rows.get(at).is_some_and(|kept| kept.as_ref() == Some(rank)) {
             return;
         }

@@ -280,7 +280,10 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let kept = self.kept(wanted.table, wanted.index)?;
         let code = kept.code(wanted.digest);
         let sight = self.view;
-        let mut seat = None;
+        let primary_of = |view: &RowView<'_, '_>| {
+            primary.map_or(Ok(Digest::default()), |primary| view.digest(primary, &hash))
+        };
+        let mut seat: Option<Seat> = None;
         let stretch = self.rows_at(pointer, is_deep)?;
         let base = u64::from(stretch.base);
         for (place, row) in (0..).zip(stretch.rows()) {
@@ -288,25 +291,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !sight.sees(&view) {
                 continue;
             }
-            let may_meet = || {
-                let declared = (wanted.table, index);
-                kept.is_code_of(&view, declared, (schema, &hash), code)
-            };
-            if view.head.table != wanted.table {
-                *has_met |= may_meet();
-                continue;
-            }
-            let key =
-                primary.map_or(Ok(Digest::default()), |primary| view.digest(primary, &hash))?;
             if carries(&view, wanted, &hash) {
+                let key = primary_of(&view)?;
                 let (head, len) = (view.head, view.row_len);
                 seat = Some(Seat { pointer, place, key, head, len, is_last: true });
-            } else {
-                if let Some(seat) = &mut seat {
-                    seat.is_last &= seat.key != key;
-                }
-                *has_met |= may_meet();
+                continue;
             }
+            if let Some(seat) = seat.as_mut().filter(|_| view.head.table == wanted.table) {
+                seat.is_last &= seat.key != primary_of(&view)?;
+            }
+            let declared = (wanted.table, index);
+            *has_met = *has_met || kept.is_code_of(&view, declared, (schema, &hash), code);
         }
         Ok(seat)
     }
