@@ -18,8 +18,11 @@ use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
 const ROWS_A_STEP: u32 = 8;
-/// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge.
-const HEADS: u32 = 4;
+/// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge,
+/// of the log.
+const HEADS: u32 = 5;
+/// Most blocks by which compaction begins earlier on a part of more blocks.
+const SPARE_MAX: u32 = 4;
 /// Pages that flushes, small merges and checkpoints may take before those go that they replace.
 /// Found by measuring.
 const PAGES_PASSING: u32 = 48;
@@ -28,6 +31,11 @@ const ROWS_MANY: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
 /// run, to the end of which it may come.
 const BLOCKS_OF_MANY: u32 = 2;
+/// Blocks that a transaction finds beside those without which it does not begin. As long as only
+/// they are missing, a call does no more than [`STEPS_AHEAD`].
+const BLOCKS_AHEAD: u32 = 2;
+/// Steps of compaction and slices of merges that a call does where few blocks are left.
+const STEPS_AHEAD: u32 = 24;
 /// Bytes of a row of one small number.
 const ROW_SIZE_LEAST: u32 = 5;
 /// Greatest number of records that one call writes so that blocks may go.
@@ -73,7 +81,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let kept = match claim {
             Claim::Shrink => base,
             Claim::Turn => base + 1,
-            Claim::Grow => base + merged + 2 + self.ring_reserve(merged),
+            Claim::Grow => base + merged + 1 + self.ring_reserve(merged),
         };
         debug_assert!(kept >= base, "what ends rows stops last");
         kept
@@ -163,7 +171,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn margin(&self) -> u32 {
         let blocks = self.media.partition().count;
         let passing = PAGES_PASSING / self.media.geometry().pages_per_block;
-        HEADS + (blocks / 24).min(HEADS) + (blocks / 32).min(passing) + blocks / 128
+        HEADS + (blocks / 24).min(SPARE_MAX) + (blocks / 32).min(passing) + blocks / 128
     }
 
     /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
@@ -208,28 +216,35 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
-            self.compact_until(|db| db.has_space(Claim::Grow, BLOCKS_OF_MANY))?;
+            let steps = self.steps_of_two_blocks();
+            self.compact_until(steps, |db| db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY))?;
         }
         Ok(())
     }
 
-    /// Whether a transaction may begin. Until the compaction that commits do has freed a block,
-    /// there has to be space for a few rows, whatever blocks these come to the end of: of rows, of
-    /// a flush, of the log. Sessions of few commits go by that alone. Numbers are always wanted for
-    /// many blocks: transactions that are rolled back use them up, and no commit does compaction
-    /// for those.
-    fn has_space_ahead(&self) -> bool {
+    /// Whether a transaction may begin, and so many blocks more are free. Until the compaction that
+    /// commits do has freed a block, there has to be space for a few rows, whatever blocks these
+    /// come to the end of: of rows, of a flush, of the log. Sessions of few commits go by that
+    /// alone. Numbers are always wanted for many blocks: transactions that are rolled back use them
+    /// up, and no commit does compaction for those.
+    fn has_space_ahead(&self, more: u32) -> bool {
         let blocks = self.media.partition().count;
         let few = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
         // A transaction that is tried again and again finds more space each time.
-        let wanted = (few + self.compaction.refused).min(blocks / 2);
+        let wanted = (few + self.compaction.refused).min(blocks / 2) + more;
         let many_blocks = self.media.numbers().block_count() / 16;
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
 
+    /// Steps of compaction that move the rows of two blocks, be they as short as they may.
+    fn steps_of_two_blocks(&self) -> u32 {
+        let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
+        2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP
+    }
+
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.
     fn press_snapshots(&mut self) {
-        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 2;
+        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 3;
         if self.has_snapshots() && (is_short || self.is_forced()) {
             self.drop_snapshots();
         }
@@ -237,19 +252,21 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Get space for a transaction before it begins. One that follows deletes may itself delete,
     /// and does not wait for space that it may not need. Cost: nothing while there is some; else
-    /// up to what moving the rows of two blocks costs, and slices of merges where nothing can be
-    /// moved.
+    /// up to [`STEPS_AHEAD`] steps, and where it would be refused rows up to what moving the rows of
+    /// two blocks costs, and slices of merges where nothing can be moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         debug_assert!(self.records.marks.len() == 0, "what savepoints go back to is not moved");
         self.press_snapshots();
         // Dead rows go first, then the oldest rows of the rings.
         if self.compaction.deleted > 0 {
             // Merges go on, which drop what was deleted.
-            self.compact_until(|db| db.has_space(Claim::Shrink, db.kept_for_merge()))?;
-        } else if !self.has_space_ahead() {
-            self.compact_until(Self::has_space_ahead)?;
+            self.compact_towards(|db, more| {
+                db.has_space(Claim::Shrink, 1 + db.kept_for_merge().min(more))
+            })?;
+        } else {
+            self.compact_towards(Self::has_space_ahead)?;
             // What cannot be gained now is not sought again before each transaction.
-            self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead();
+            self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead(0);
         }
         self.yield_rings()
     }
@@ -267,11 +284,19 @@ impl<N: Nand> Db<'_, '_, N> {
         done
     }
 
-    /// Move rows until there is enough space, or as many as two blocks may have were looked at, or
-    /// nothing is left to do.
-    fn compact_until(&mut self, has_enough: impl Fn(&Self) -> bool) -> Result<(), DbError> {
-        let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
-        let mut steps = 2 * self.media.geometry().pages_per_block * rows_of_page / ROWS_A_STEP;
+    /// Move rows until there is enough space, which `has_enough` tells of so many blocks more, or
+    /// nothing is left to do. Where only blocks ahead are missing, the next transactions go on.
+    fn compact_towards(&mut self, has_enough: impl Fn(&Self, u32) -> bool) -> Result<(), DbError> {
+        self.compact_until(STEPS_AHEAD, |db| has_enough(db, BLOCKS_AHEAD))?;
+        self.compact_until(self.steps_of_two_blocks(), |db| has_enough(db, 0))
+    }
+
+    /// Move rows until there is enough space, or so many steps are done, or nothing is left to do.
+    fn compact_until(
+        &mut self,
+        mut steps: u32,
+        has_enough: impl Fn(&Self) -> bool,
+    ) -> Result<(), DbError> {
         while steps > 0 && !has_enough(self) {
             let some = steps.min(16);
             steps -= some;
@@ -292,7 +317,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// As no rows are to be moved: where hardly a block is left, have merges drop what runs hold of
     /// rows that were replaced. A larger margin costs programs: merges take blocks while they last.
     fn press_merges(&mut self) {
-        if !self.has_space(Claim::Grow, 1) {
+        if !self.has_space(Claim::Grow, 2) {
             self.store.press(self.media.geometry().pages_per_block);
         }
     }

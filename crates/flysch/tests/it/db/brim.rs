@@ -17,12 +17,16 @@ const SHAPES: [Shape; 4] = [
 
 type Brim<'m> = Db<'m, 'static, &'m mut Image>;
 
-/// What some calls did at most, and how many were taken and refused.
+/// Reads of a call that is long.
+const LONG: u64 = 1_000;
+
+/// What some calls did at most, and how many were taken, refused and long.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calls {
     most: Most,
     taken: u32,
     refused: u32,
+    long: u32,
 }
 
 impl Calls {
@@ -40,6 +44,7 @@ impl Calls {
         };
         let made = attempt();
         note(&mut self.most, before, counted(db.nand()));
+        self.long += u32::from(counted(db.nand())[0] - before[0] > LONG);
         match made {
             Ok(()) => self.taken += 1,
             Err(DbError::Full) => self.refused += 1,
@@ -112,7 +117,7 @@ fn a_full_device_deletes_without_waiting() {
             }
             println!("{shape:?}: {deletes:?}, {mean} reads in the mean, then {inserts:?}");
             assert_eq!(deletes.refused, 0, "{shape:?}");
-            assert!(mean <= 30 && deletes.most[0] <= 4_000, "{shape:?}: {deletes:?}");
+            assert!(mean <= 30 && deletes.most[0] <= 3_000, "{shape:?}: {deletes:?}");
         });
     }
 }
@@ -134,6 +139,8 @@ fn rows_are_replaced_on_a_device_that_is_nearly_full() {
             }
             println!("{rows} rows on {shape:?}: {updates:?}");
             assert_eq!((inserts.refused, updates.refused), (0, 0), "{shape:?}");
+            // Space comes little by little: hardly a call waits for the rows of a block.
+            assert!(updates.long <= rows / 1_000, "{shape:?}: {updates:?}");
         });
     }
 }
