@@ -2,7 +2,7 @@
 //! go on them.
 
 use flysch::db::{Db, DbError, Durability, Options, Transaction};
-use flysch::row::Value;
+use flysch::row::{Keep, Schema, Table, Value};
 use flysch_chip::Prng;
 
 use super::image::Image;
@@ -14,6 +14,10 @@ const SHAPES: [Shape; 4] = [
     (2048, 32, 40, 22_000),
     (4096, 16, 40, 40_000),
 ];
+
+/// A log of which the chip keeps what it has room for.
+const RING: Schema<'static> =
+    Schema { tables: &[Table { keep: Some(Keep::Rows(u32::MAX)), ..SCHEMA.tables[0] }] };
 
 type Brim<'m> = Db<'m, 'static, &'m mut Image>;
 
@@ -67,10 +71,19 @@ fn fill(db: &mut Brim<'_>) -> (Calls, Calls) {
     }
 }
 
-fn within((page_size, pages, blocks, ram): Shape, capacity: u32, run: impl FnOnce(&mut Brim<'_>)) {
+fn within(shape: Shape, capacity: u32, run: impl FnOnce(&mut Brim<'_>)) {
+    with(&SCHEMA, shape, capacity, run);
+}
+
+fn with(
+    schema: &'static Schema<'static>,
+    (page_size, pages, blocks, ram): Shape,
+    capacity: u32,
+    run: impl FnOnce(&mut Brim<'_>),
+) {
     let (mut image, mut memory) = (Image::of(page_size, pages, blocks), vec![0; ram]);
     let options = Options { capacity, ..OPTIONS };
-    run(&mut Db::create(&mut image, &SCHEMA, options, &mut memory).unwrap());
+    run(&mut Db::create(&mut image, schema, options, &mut memory).unwrap());
 }
 
 /// A refused call ends soon. What fits a block beside the last rows is not sought row by row.
@@ -186,4 +199,21 @@ fn long_rows_of_a_full_device_are_left_where_they_are() {
         println!("{shape:?}: {calls:?}, {moved} pages moved");
         assert!(moved <= calls.taken / 4, "{moved} pages moved of {} rows", calls.taken);
     });
+}
+
+/// A ring that has the whole device gives back its oldest rows, and no insert waits for that.
+#[test]
+fn a_ring_on_a_full_device_goes_on_at_its_pace() {
+    for (shape, rows) in [(SHAPES[0], 40_000), (SHAPES[2], 90_000)] {
+        with(&RING, shape, 100_000, |db| {
+            let mut calls = Calls::default();
+            for row in 0..rows {
+                calls.make(db, |tx| insert(tx, row));
+            }
+            println!("{rows} rows of a ring on {shape:?}: {calls:?}");
+            assert_eq!(calls.refused, 0, "{shape:?}");
+            assert!(db.stats().pressed_blocks > 0, "{shape:?}: {:?}", db.stats());
+            assert!(calls.most[0] <= 60 && calls.most[1] <= 10, "{shape:?}: {calls:?}");
+        });
+    }
 }
