@@ -236,8 +236,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
 
-    /// Blocks that a transaction finds beside those without which it does not begin. Where there are
-    /// rings these give back their oldest rows in time, and nothing is done ahead of them.
+    /// Blocks that a transaction finds beside those without which it does not begin. Where there
+    /// are rings these give back their oldest rows in time, and nothing is done ahead of them.
     fn blocks_ahead(&self) -> u32 {
         if self.schema.ring_count() > 0 { 0 } else { BLOCKS_AHEAD }
     }
@@ -258,8 +258,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Get space for a transaction before it begins. One that follows deletes may itself delete,
     /// and does not wait for space that it may not need. Cost: nothing while there is some; else
-    /// up to [`STEPS_AHEAD`] steps, and where it would be refused rows up to what moving the rows of
-    /// two blocks costs, and slices of merges where nothing can be moved.
+    /// up to [`STEPS_AHEAD`] steps, and where it would be refused rows up to what moving the rows
+    /// of two blocks costs, and slices of merges where nothing can be moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         debug_assert!(self.records.marks.len() == 0, "what savepoints go back to is not moved");
         self.press_snapshots();

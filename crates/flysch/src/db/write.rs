@@ -21,10 +21,10 @@ pub struct Transaction<'d, 'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; the first one after an open makes certain what
-    /// the open found, in a few erases and programs. Where hardly a block is left, some 250 reads and
-    /// 30 programs for the next ones. Where commits did not free blocks in time, as in sessions of
-    /// few, up to what moving the rows of two blocks costs. After a transaction that
-    /// only deleted, an insert or update that comes first costs that instead.
+    /// the open found, in a few erases and programs. Where hardly a block is left, some 250 reads
+    /// and 30 programs for the next ones. Where commits did not free blocks in time, as in sessions
+    /// of few, up to what moving the rows of two blocks costs. After a transaction that only
+    /// deleted, an insert or update that comes first costs that instead.
     #[inline(never)]
     pub fn begin(&mut self) -> Result<Transaction<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;

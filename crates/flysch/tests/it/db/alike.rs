@@ -211,6 +211,36 @@ fn a_range_over_keys_that_begin_alike_reads_pages_and_not_rows() {
     }
 }
 
+/// Rows that are replaced while a range is under way are given, once, with what they hold then.
+#[test]
+fn a_range_goes_on_over_rows_that_are_replaced() {
+    let mut image = Image::blank(512, 64);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let name = |number: i64| format!("www.010.{number:03}");
+    for number in 0..40 {
+        let mut tx = db.begin().unwrap();
+        tx.insert(0, &values(&name(number), 1, "first")).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let (least, greatest) = (Value::Text(""), Value::Text("x"));
+    let mut range = db.range(0, 0, (&least, &greatest), Direction::Forward).unwrap();
+    let (mut found, mut out) = (Vec::new(), [0; 512]);
+    while let Some(row) = range.next(&mut db, &mut out).unwrap() {
+        found.push((
+            row.column(0).unwrap() == Value::Text(&name(found.len() as i64)),
+            row.column(1) == Ok(Value::Integer(2)),
+        ));
+        // Three places further on.
+        let next = name(found.len() as i64 + 2);
+        let mut tx = db.begin().unwrap();
+        tx.update(0, &values(&next, 2, "second")).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let wanted: Vec<_> = (0..40).map(|number| (true, number > 2)).collect();
+    assert_eq!(found, wanted);
+}
+
 /// Null has the code of the least integer, and is another key.
 #[test]
 fn null_is_not_the_least_integer() {
