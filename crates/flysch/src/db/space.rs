@@ -31,8 +31,8 @@ const ROWS_MANY: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
 /// run, to the end of which it may come.
 const BLOCKS_OF_MANY: u32 = 2;
-/// Blocks that transactions find ahead. As long as only they are missing, a call does no more than
-/// [`STEPS_AHEAD`] steps for them.
+/// Blocks that a transaction finds beside those without which it does not begin. As long as only
+/// they are missing, a call does no more than [`STEPS_AHEAD`] steps for them.
 const BLOCKS_AHEAD: u32 = 2;
 /// Steps of compaction and slices of merges that a call does where few blocks are left.
 const STEPS_AHEAD: u32 = 24;
@@ -236,12 +236,6 @@ impl<N: Nand> Db<'_, '_, N> {
         self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
 
-    /// Blocks that a transaction finds beside those without which it does not begin. Where there
-    /// are rings these give back their oldest rows in time, and nothing is done ahead of them.
-    fn blocks_ahead(&self) -> u32 {
-        if self.schema.ring_count() > 0 { 0 } else { BLOCKS_AHEAD }
-    }
-
     /// Steps of compaction that move the rows of two blocks, be they as short as they may.
     fn steps_of_two_blocks(&self) -> u32 {
         let rows_of_page = self.media.layout().payload_size() as u32 / ROW_SIZE_LEAST;
@@ -269,7 +263,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.compact_towards(|db, more| {
                 db.has_space(Claim::Shrink, 1 + db.kept_for_merge().min(more))
             })?;
-        } else if !self.has_space_ahead(self.blocks_ahead()) {
+        } else if !self.has_space_ahead(BLOCKS_AHEAD) {
             self.compact_towards(Self::has_space_ahead)?;
             // What cannot be gained now is not sought again before each transaction.
             self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead(0);
@@ -293,8 +287,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Move rows until there is enough space, which `has_enough` tells of so many blocks more, or
     /// nothing is left to do. Where only blocks ahead are missing, the next transactions go on.
     fn compact_towards(&mut self, has_enough: impl Fn(&Self, u32) -> bool) -> Result<(), DbError> {
-        let ahead = self.blocks_ahead();
-        self.compact_until(STEPS_AHEAD, |db| has_enough(db, ahead))?;
+        self.compact_until(STEPS_AHEAD, |db| has_enough(db, BLOCKS_AHEAD))?;
         self.compact_until(self.steps_of_two_blocks(), |db| has_enough(db, 0))
     }
 

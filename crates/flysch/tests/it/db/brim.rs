@@ -19,6 +19,10 @@ const SHAPES: [Shape; 4] = [
 const RING: Schema<'static> =
     Schema { tables: &[Table { keep: Some(Keep::Rows(u32::MAX)), ..SCHEMA.tables[0] }] };
 
+/// The same log, and a table beside it.
+const LOG_AND_TABLE: Schema<'static> =
+    Schema { tables: &[RING.tables[0], Table { name: "setting", ..SCHEMA.tables[0] }] };
+
 type Brim<'m> = Db<'m, 'static, &'m mut Image>;
 
 /// Reads of a call that is long.
@@ -214,6 +218,32 @@ fn a_ring_on_a_full_device_goes_on_at_its_pace() {
             assert_eq!(calls.refused, 0, "{shape:?}");
             assert!(db.stats().pressed_blocks > 0, "{shape:?}: {:?}", db.stats());
             assert!(calls.most[0] <= 20 && calls.most[1] <= 4, "{shape:?}: {calls:?}");
+        });
+    }
+}
+
+/// Rows beside a ring that has all other space are replaced at their pace as well.
+#[test]
+fn a_table_beside_a_ring_goes_on_at_its_pace() {
+    const ROWS: u32 = 4_000;
+    for shape in [SHAPES[0], SHAPES[2]] {
+        with(&LOG_AND_TABLE, shape, 100_000, |db| {
+            let (mut logged, mut changed, mut prng) =
+                (Calls::default(), Calls::default(), Prng::new(3));
+            for row in 0..i64::from(ROWS) {
+                changed.make(db, |tx| tx.insert(1, &values(row, 0)));
+            }
+            let before = db.stats().programs;
+            for at in 0..60_000 {
+                logged.make(db, |tx| insert(tx, at));
+                let row = prng.below(ROWS.into()).cast_signed();
+                changed.make(db, |tx| tx.update(1, &values(row, at % 997)).map(drop));
+            }
+            let programs = db.stats().programs - before;
+            println!("{shape:?}: {logged:?}, {changed:?}, {programs} programs");
+            assert_eq!((logged.refused, changed.refused), (0, 0), "{shape:?}");
+            assert!(logged.most[0].max(changed.most[0]) <= 80, "{shape:?}: {logged:?} {changed:?}");
+            assert!(programs <= 4 * 60_000, "{shape:?}: {programs} programs");
         });
     }
 }
