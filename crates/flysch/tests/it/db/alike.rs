@@ -217,7 +217,7 @@ fn a_range_goes_on_over_rows_that_are_replaced() {
     let mut image = Image::blank(512, 64);
     let mut ram = vec![0; RAM];
     let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
-    let name = |number: i64| format!("www.010.{number:03}");
+    let name = |number: usize| format!("www.010.{number:03}");
     for number in 0..40 {
         let mut tx = db.begin().unwrap();
         tx.insert(0, &values(&name(number), 1, "first")).unwrap();
@@ -228,11 +228,11 @@ fn a_range_goes_on_over_rows_that_are_replaced() {
     let (mut found, mut out) = (Vec::new(), [0; 512]);
     while let Some(row) = range.next(&mut db, &mut out).unwrap() {
         found.push((
-            row.column(0).unwrap() == Value::Text(&name(found.len() as i64)),
+            row.column(0).unwrap() == Value::Text(&name(found.len())),
             row.column(1) == Ok(Value::Integer(2)),
         ));
         // Three places further on.
-        let next = name(found.len() as i64 + 2);
+        let next = name(found.len() + 2);
         let mut tx = db.begin().unwrap();
         tx.update(0, &values(&next, 2, "second")).unwrap();
         tx.commit(Durability::Durable).unwrap();
