@@ -216,8 +216,9 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
-            let steps = self.steps_of_two_blocks();
-            self.compact_until(steps, |db| db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY))?;
+            self.compact_until(self.steps_of_two_blocks(), |db| {
+                db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY)
+            })?;
         }
         Ok(())
     }
@@ -244,7 +245,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Make all snapshots too old where space is short, or a block that they need has to be moved.
     fn press_snapshots(&mut self) {
-        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + 3;
+        let is_short = self.media.free_count() <= self.kept_back(Claim::Grow) + BLOCKS_AHEAD + 1;
         if self.has_snapshots() && (is_short || self.is_forced()) {
             self.drop_snapshots();
         }
@@ -317,7 +318,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// As no rows are to be moved: where hardly a block is left, have merges drop what runs hold of
     /// rows that were replaced. A larger margin costs programs: merges take blocks while they last.
     fn press_merges(&mut self) {
-        if !self.has_space(Claim::Grow, 2) {
+        if !self.has_space(Claim::Grow, BLOCKS_AHEAD) {
             self.store.press(self.media.geometry().pages_per_block);
         }
     }

@@ -51,8 +51,9 @@ impl Calls {
             tx.commit(Durability::Durable)
         };
         let made = attempt();
-        note(&mut self.most, before, counted(db.nand()));
-        self.long += u32::from(counted(db.nand())[0] - before[0] > LONG);
+        let after = counted(db.nand());
+        note(&mut self.most, before, after);
+        self.long += u32::from(after[0] - before[0] > LONG);
         match made {
             Ok(()) => self.taken += 1,
             Err(DbError::Full) => self.refused += 1,
@@ -71,6 +72,7 @@ fn fill(db: &mut Brim<'_>) -> (Calls, Calls) {
             return (calls, last);
         }
         calls.taken += 1;
+        calls.long += last.long;
         note(&mut calls.most, [0; 3], last.most);
     }
 }

@@ -247,7 +247,8 @@ impl<'w> Rules<'w> {
             is_refused |= failed.is_some() && !gone.contains(child);
             answers.extend(failed);
             answers.extend(self.check(child.0, &self.bare(child.0, &row)));
-            if row.iter().map(Val::size).sum::<usize>() > NULLED_MAX {
+            let is_long = row.iter().map(Val::size).sum::<usize>() > NULLED_MAX;
+            if is_long || self.may_be_too_long(child.0, state) {
                 answers.insert(Answer::TooLong);
             }
         }
@@ -258,8 +259,6 @@ impl<'w> Rules<'w> {
             Rc::make_mut(&mut after[usize::from(*table)]).delete(key);
         }
         let followed = self.follow(&mut after);
-        let may_be_too_long = |(_, child): &(u8, (u8, Row))| self.may_be_too_long(child.0, state);
-        answers.extend(nulled.iter().any(may_be_too_long).then_some(Answer::TooLong));
         is_refused |= followed.is_refused;
         answers.extend(followed.failed);
         answers.extend((!is_refused).then_some(Answer::Done(true)));

@@ -137,7 +137,8 @@ fn survive(first: u64, count: u64) -> Tally {
 /// had changed, while its own children had still to follow; a record that found no place on a full
 /// device, and counted as the one with the whole tail, so that a mount met a longer chain of parts
 /// than it reads; a copy from a parent that was made too long to copy from; rows that were moved
-/// in a transaction which had nothing but savepoints.
+/// in a transaction which had nothing but savepoints; a delete that sets null in a row whose values
+/// others, too long for that, have to copy.
 const WERE_NOT: [&str; 18] = [
     "405",
     "97",

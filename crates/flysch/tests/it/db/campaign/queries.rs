@@ -29,7 +29,7 @@ const FIRST: usize = 7;
 /// Bytes of a text or blob that an ordered index tells apart by itself, and how many rows may agree
 /// in them.
 const CODE_SIZE: usize = 8;
-const CROWD: usize = 3000;
+const CROWD: usize = 3_000;
 
 /// Ranges of an ordered index give the rows within, in the order of their keys, either way. Its
 /// ends are taken from the keys of rows, some of them cut short.
