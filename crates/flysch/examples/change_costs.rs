@@ -12,6 +12,7 @@ mod parts;
 use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Durability, Options};
+use flysch::media::Cause;
 use flysch::row::Value;
 use flysch_chip::{Chip, Clock, Counts, Hooked, Part, Prng};
 use flysch_nand::Geometry;
@@ -22,6 +23,38 @@ type Counter = Hooked<Chip, Counts>;
 
 fn erases_of(nand: &Counter) -> u32 {
     nand.device.erase_counts().iter().sum()
+}
+
+/// Operations up to some moment.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    programs: u64,
+    /// Programs that copy pages of blocks, so that all blocks wear alike.
+    copies: u32,
+    reads: u64,
+    erases: u32,
+}
+
+impl Totals {
+    fn of(db: &mut Store<'_, '_>) -> Self {
+        let copies = db.stats().counts.programs_for(Cause::Scrub);
+        let nand = db.nand();
+        let (programs, reads) = (nand.hooks.0[1], nand.hooks.0[0]);
+        Self { programs, copies, reads, erases: erases_of(nand) }
+    }
+
+    /// What each of `count` calls took since `start`.
+    fn print_since(&self, start: &Self, what: &str, count: i64) {
+        let each = |now: u64, then: u64| (now - then) as f64 / count as f64;
+        println!(
+            "  {count} {what}: {:.3} programs, {:.3} of them copies that level wear, {:.2} reads, \
+             {:.4} erases each",
+            each(self.programs, start.programs),
+            each(self.copies.into(), start.copies.into()),
+            each(self.reads, start.reads),
+            each(self.erases.into(), start.erases.into()),
+        );
+    }
 }
 
 type Store<'a, 'ram> = Db<'ram, 'static, &'a mut Counter>;
@@ -95,27 +128,18 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     }
     let mut prng = Prng::new(5);
     println!("{percent} per cent of {blocks} blocks, {choice:?}");
-    let (mut version, mut worst) = (0, 0);
-    let mut start = (0, 0, 0, 0);
+    let (mut version, mut worst, mut start) = (0, 0, Totals::default());
     while version < rows * 2 {
         if version == rows * 3 / 2 {
-            let nand = db.nand();
-            start = (nand.hooks.0[1], nand.hooks.0[0], erases_of(nand), version);
+            start = Totals::of(&mut db);
         }
         version += 1;
         let before = db.nand().hooks.0[1];
         update(&mut db, choice.draw(&mut prng, rows), version)?;
         worst = worst.max(db.nand().hooks.0[1] - before);
     }
-    let nand = db.nand();
-    let updates = (version - start.3) as f64;
-    println!(
-        "  {} updates: {:.3} programs, {:.2} reads, {:.4} erases each; {worst} programs at most",
-        version - start.3,
-        (nand.hooks.0[1] - start.0) as f64 / updates,
-        (nand.hooks.0[0] - start.1) as f64 / updates,
-        f64::from(erases_of(nand) - start.2) / updates,
-    );
+    Totals::of(&mut db).print_since(&start, "updates", rows / 2);
+    println!("  {worst} programs of an update at most");
     println!("  {:?}", db.stats());
     lookups(&mut db, rows, &mut prng)?;
     deletes(&mut db, rows)?;
@@ -149,19 +173,13 @@ fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbE
 }
 
 fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {
-    let (programs, reads) = (db.nand().hooks.0[1], db.nand().hooks.0[0]);
-    let count = rows / 20;
+    let (start, count) = (Totals::of(db), rows / 20);
     for id in 0..count {
         let mut tx = db.begin()?;
         assert!(tx.delete(0, &[Value::Integer(id)])?, "row {id} is there");
         tx.commit(Durability::Durable)?;
     }
-    let nand = db.nand();
-    println!(
-        "  delete: {:.3} programs, {:.2} reads each",
-        (nand.hooks.0[1] - programs) as f64 / count as f64,
-        (nand.hooks.0[0] - reads) as f64 / count as f64,
-    );
+    Totals::of(db).print_since(&start, "deletes", count);
     Ok(())
 }
 

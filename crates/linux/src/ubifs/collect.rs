@@ -1,10 +1,10 @@
 //! Garbage collection: the valid nodes of a LEB are moved, so that the LEB becomes free.
 
 use super::Ubifs;
+use super::category::Category;
 use super::fault::Fault;
 use super::format::{IndexNode, aligned};
 use super::key::{Key, KeyType};
-use super::lprops::Category;
 use super::lpt::Lprops;
 use super::scan::Scan;
 use super::tnc::Place;
@@ -116,25 +116,16 @@ impl Ubifs {
     fn victim(&self, gain_min: u32) -> Option<(u32, Lprops)> {
         let half = self.geometry.leb_size / 2;
         let has_spare = self.sums.index_lebs > self.index_lebs_needed();
-        let dirty =
-            self.collectable(Category::Dirty).next().filter(|(_, it)| it.gain() >= gain_min);
-        let index = self.collectable(Category::DirtyIndex).next();
+        let dirty = self.known(Category::Dirty).next().filter(|(_, it)| it.gain() >= gain_min);
+        let index = self.known(Category::DirtyIndex).next();
         let index = index.filter(|(_, it)| has_spare && it.gain() >= gain_min.max(half));
         let best = match (index, dirty) {
             (Some(index), Some(dirty)) if index.1.gain() < dirty.1.gain() => Some(dirty),
             (index, dirty) => index.or(dirty),
         };
         let dead = self.geometry.dead;
-        let mut others = self.lpt.known().filter(|(_, it)| self.category(it) == Category::Free);
+        let mut others = self.known(Category::Free);
         best.or_else(|| others.find(|(_, it)| it.gain() >= gain_min && it.dirty >= dead))
-    }
-
-    /// The LEBs of a category as they lie in its heap, but for the one that the index head is in.
-    pub(super) fn collectable(
-        &self,
-        category: Category,
-    ) -> impl Iterator<Item = (u32, Lprops)> + '_ {
-        self.heap(category).filter(|(lnum, _)| *lnum != self.index_head.0)
     }
 
     /// Read the properties of all LEBs, to be able to compare them.

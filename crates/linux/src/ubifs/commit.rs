@@ -2,13 +2,12 @@
 //! can begin anew.
 
 use super::Ubifs;
+use super::category::Category;
 use super::collect::NO_LEB;
 use super::fault::Fault;
 use super::format::{FLAG_DIRTY, FLAG_NO_ORPHANS, MASTER_SIZE, OrphanNode};
 use super::geometry::MASTER_LNUM;
-use super::lprops::Category;
 use super::lpt::Lprops;
-use super::wbuf::Head;
 
 impl Ubifs {
     pub(super) fn has_uncommitted(&self) -> bool {
@@ -47,7 +46,6 @@ impl Ubifs {
         self.write_master(FLAG_DIRTY)?;
         self.tnc.old.clear();
         self.end_log(tail);
-        self.lpt.finish_commit(&mut self.ubi);
         self.release_buds()?;
         for lnum in index_lebs {
             self.ubi.unmap(lnum);
@@ -58,6 +56,7 @@ impl Ubifs {
             let lprops = self.lprops(lnum)?;
             self.set_lprops(lnum, Lprops { taken: is_kept, ..lprops })?;
         }
+        self.lpt.finish_commit(&mut self.ubi);
         Ok(())
     }
 
@@ -70,62 +69,43 @@ impl Ubifs {
     fn free_dead_lebs(&mut self) -> Result<(), Fault> {
         let leb_size = self.geometry.leb_size;
         for lnum in self.list(Category::Freeable) {
-            if lnum != self.gc_lnum {
-                self.ubi.unmap(lnum);
-                let lprops = Lprops { free: leb_size, ..Lprops::default() };
-                self.set_lprops(lnum, lprops)?;
-            }
+            self.ubi.unmap(lnum);
+            self.set_lprops(lnum, Lprops { free: leb_size, ..Lprops::default() })?;
         }
         Ok(())
     }
 
     /// List the LEBs that hold only obsolete index nodes, and those that were collected. They
-    /// become free when this commit is on flash.
+    /// become free when this commit is on flash, those that were listed last first.
     fn retire_index_lebs(&mut self) -> Result<Vec<u32>, Fault> {
-        let head = self.index_head.0;
         let mut lebs = std::mem::take(&mut self.collected_index);
         for lnum in self.list(Category::FreeableIndex) {
-            if lnum != head {
-                self.empty(lnum)?;
-                lebs.push(lnum);
-            }
+            self.empty(lnum)?;
+            lebs.push(lnum);
         }
+        lebs.reverse();
         Ok(lebs)
     }
 
-    pub(super) fn list(&self, wanted: Category) -> Vec<u32> {
-        let all = self.lpt.known().filter(|(_, lprops)| self.category(lprops) == wanted);
-        all.map(|(lnum, _)| lnum).collect()
+    fn list(&self, wanted: Category) -> Vec<u32> {
+        self.known(wanted).map(|(lnum, _)| lnum).collect()
     }
 
-    /// Take the LEBs out of the journal that are full. Those that a head still writes to stay in
-    /// it.
+    /// Take the LEBs out of the journal that the heads have left, those with the highest numbers
+    /// first. The LEB of a head stays in it until the next commit, even if it is full.
     fn release_buds(&mut self) -> Result<(), Fault> {
-        let leb_size = self.geometry.leb_size;
         let buds = std::mem::take(&mut self.buds);
         self.bud_bytes = 0;
-        for lnum in buds.into_keys() {
+        for lnum in buds.into_keys().rev() {
             let head = self.heads.iter().find(|wbuf| wbuf.lnum == Some(lnum));
-            match head.map(super::wbuf::WriteBuffer::end).filter(|&end| end < leb_size) {
-                Some(start) => {
-                    self.buds.insert(lnum, super::reserve::Bud { start });
-                    self.bud_bytes += u64::from(leb_size - start);
-                }
-                None => self.release_bud(lnum)?,
+            if let Some(start) = head.map(super::wbuf::WriteBuffer::end) {
+                self.buds.insert(lnum, super::reserve::Bud { start });
+                self.bud_bytes += u64::from(self.geometry.leb_size - start);
+            } else {
+                self.give_back(lnum)?;
             }
         }
         Ok(())
-    }
-
-    fn release_bud(&mut self, lnum: u32) -> Result<(), Fault> {
-        for head in Head::ALL {
-            let wbuf = self.head_mut(head);
-            if wbuf.lnum == Some(lnum) {
-                wbuf.lnum = None;
-            }
-        }
-        let lprops = self.lprops(lnum)?;
-        self.set_lprops(lnum, Lprops { taken: false, ..lprops })
     }
 
     /// Write the list of inodes without a name that are still open.

@@ -1,19 +1,14 @@
-//! LEBs among which space is sought, in the order in which they are found.
+//! A binary heap of LEBs (`lpt_heap`).
 //!
-//! The kernel keeps the LEBs of three categories in binary heaps (`lpt_heap`), by what there is to
-//! gain. Which one of several equal LEBs comes first follows from how its heap became what it is.
-//! The model keeps all of them, and the kernel 256 of each category.
-
-use super::lprops::Category;
-use super::lpt::Lprops;
-use strum::EnumCount;
+//! Which one of several equal LEBs comes first follows from how the heap became what it is. The
+//! model keeps all LEBs, and the kernel 256 of each category.
 
 /// As a place: the LEB is not in the heap.
 const NOWHERE: usize = usize::MAX;
 
 /// LEBs with a value each, the greatest on top.
 #[derive(Clone, Debug, Default)]
-struct Heap {
+pub(super) struct Heap {
     /// Values and numbers of LEBs. None has a greater value than its parent, at half its place.
     entries: Vec<(u32, u32)>,
     /// Where a LEB is among them, by its number.
@@ -22,7 +17,7 @@ struct Heap {
 
 impl Heap {
     /// Put a LEB into the heap, or give it another value.
-    fn put(&mut self, lnum: u32, value: u32) {
+    pub(super) fn put(&mut self, lnum: u32, value: u32) {
         if self.places.len() <= lnum as usize {
             self.places.resize(lnum as usize + 1, NOWHERE);
         }
@@ -36,7 +31,7 @@ impl Heap {
         self.settle(place);
     }
 
-    fn remove(&mut self, lnum: u32) {
+    pub(super) fn remove(&mut self, lnum: u32) {
         let place = self.places[lnum as usize];
         self.places[lnum as usize] = NOWHERE;
         self.entries.swap_remove(place);
@@ -69,73 +64,17 @@ impl Heap {
         (value(child) > value(place)).then_some(child)
     }
 
+    /// The LEBs as they lie in the heap: one with the greatest value comes first, and none comes
+    /// before its parent.
+    pub(super) fn lebs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().map(|(_, lnum)| *lnum)
+    }
+
     fn swap(&mut self, one: usize, other: usize) {
         self.entries.swap(one, other);
         for place in [one, other] {
             self.places[self.entries[place].1 as usize] = place;
         }
-    }
-}
-
-/// The heaps of all categories that have one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Heaps {
-    dirty: Heap,
-    dirty_index: Heap,
-    free: Heap,
-    /// Number of LEBs of each category, with those that have no heap.
-    counts: [u32; Category::COUNT],
-}
-
-impl Heaps {
-    fn heap(&mut self, category: Category) -> Option<&mut Heap> {
-        match category {
-            Category::Dirty => Some(&mut self.dirty),
-            Category::DirtyIndex => Some(&mut self.dirty_index),
-            Category::Free => Some(&mut self.free),
-            _ => None,
-        }
-    }
-
-    /// Note that a LEB has other properties, and perhaps another category than before.
-    pub(super) fn change(
-        &mut self,
-        lnum: u32,
-        (old, new): (Option<Category>, Category),
-        lprops: Lprops,
-    ) {
-        if let Some(heap) = old.filter(|old| *old != new).and_then(|old| self.heap(old)) {
-            heap.remove(lnum);
-        }
-        if let Some(old) = old {
-            self.counts[old as usize] -= 1;
-        }
-        self.counts[new as usize] += 1;
-        let value = match new {
-            Category::Dirty => lprops.dirty,
-            Category::Free => lprops.free,
-            _ => lprops.gain(),
-        };
-        if let Some(heap) = self.heap(new) {
-            heap.put(lnum, value);
-        }
-    }
-
-    /// Number of LEBs of a category.
-    pub(super) const fn count(&self, category: Category) -> u32 {
-        self.counts[category as usize]
-    }
-
-    /// The LEBs of a category that has a heap, as they lie in it: one with the greatest value comes
-    /// first, and none comes before its parent.
-    pub(super) fn lebs(&self, category: Category) -> impl Iterator<Item = u32> + '_ {
-        let entries: &[(u32, u32)] = match category {
-            Category::Dirty => &self.dirty.entries,
-            Category::DirtyIndex => &self.dirty_index.entries,
-            Category::Free => &self.free.entries,
-            _ => &[],
-        };
-        entries.iter().map(|(_, lnum)| *lnum)
     }
 }
 

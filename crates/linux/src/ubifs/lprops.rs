@@ -1,13 +1,13 @@
 //! Space in the main area: its sums over all LEBs, and the choice of a LEB to write to.
 
 use super::Ubifs;
+use super::category::Category;
 use super::collect::NO_LEB;
 use super::fault::Fault;
-use super::format::MasterNode;
+use super::format::{MasterNode, aligned, index_size};
 use super::geometry::Geometry;
 use super::lpt::Lprops;
 use crate::cpu::Unit;
-use strum::EnumCount;
 
 /// Sums over the main area, bytes or LEBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,27 +57,21 @@ impl Sums {
     }
 }
 
-/// What a LEB can be used for when space is sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount)]
-pub(super) enum Category {
-    Empty,
-    /// Empty, and given to somebody who has not written to it yet.
-    TakenEmpty,
-    Freeable,
-    FreeableIndex,
-    DirtyIndex,
-    Dirty,
-    Free,
-    None,
-}
+/// LEBs that hold nothing valid, in the order in which they are taken.
+const UNUSED: [Category; 2] = [Category::Empty, Category::Freeable];
 
 impl Ubifs {
     pub(super) fn lprops(&mut self, lnum: u32) -> Result<Lprops, Fault> {
         let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
-        for (lnum, lprops) in self.lpt.take_fresh() {
-            self.heaps.change(lnum, (None, self.category(&lprops)), lprops);
-        }
+        self.sort_in_fresh();
         Ok(lprops)
+    }
+
+    /// Give the LEBs their categories whose properties have come into memory.
+    fn sort_in_fresh(&mut self) {
+        for (lnum, lprops) in self.lpt.take_fresh() {
+            self.categories.change(lnum, (None, self.category(&lprops)), lprops);
+        }
     }
 
     /// Change the properties of a LEB, and the sums accordingly.
@@ -90,7 +84,7 @@ impl Ubifs {
         self.book(&old, false);
         self.book(&new, true);
         let categories = (Some(self.category(&old)), self.category(&new));
-        self.heaps.change(lnum, categories, new);
+        self.categories.change(lnum, categories, new);
         self.lpt.set_lprops(lnum, new, &mut self.ubi)
     }
 
@@ -140,7 +134,10 @@ impl Ubifs {
             Lprops { free, .. } if *free == leb_size => Category::Empty,
             Lprops { index: true, .. } if lprops.gain() == leb_size => Category::FreeableIndex,
             _ if lprops.gain() == leb_size => Category::Freeable,
-            Lprops { index: true, .. } => Category::DirtyIndex,
+            Lprops { index: true, .. } if lprops.gain() >= aligned(index_size(1)) => {
+                Category::DirtyIndex
+            }
+            Lprops { index: true, .. } => Category::None,
             Lprops { free, dirty, .. } if *dirty >= self.geometry.dead && dirty > free => {
                 Category::Dirty
             }
@@ -153,21 +150,14 @@ impl Ubifs {
     /// begins. With `squeeze`, a LEB that is partly filled is preferred.
     pub(super) fn find_free_space(&mut self, len: u32, squeeze: bool) -> Result<(u32, u32), Fault> {
         let _scope = self.recorder.scope("ubifs_find_space");
-        let pick_empty = self.may_take_empty();
-        let order = if squeeze {
-            [Category::Free, Category::Empty]
-        } else {
-            [Category::Empty, Category::Free]
-        };
-        let order =
-            order.map(|category| (category != Category::Empty || pick_empty).then_some(category));
-        let lnum = loop {
-            let mut order = order.iter().flatten().chain(&[Category::Dirty]);
-            if let Some(lnum) = order.find_map(|&category| self.first_with(category, len)) {
-                break lnum;
-            }
-            self.look_at_more()?;
-        };
+        let mut order = vec![Category::Empty, Category::Free, Category::Dirty];
+        if squeeze {
+            order.swap(0, 1);
+        }
+        if !self.may_take_empty() {
+            order.retain(|&it| it != Category::Empty);
+        }
+        let lnum = self.find_leb(&order, |lprops| lprops.free >= len)?;
         let lprops = self.lprops(lnum)?;
         self.set_lprops(lnum, Lprops { taken: true, ..lprops })?;
         let offset = self.geometry.leb_size - lprops.free;
@@ -181,33 +171,27 @@ impl Ubifs {
     /// LEBs of the index were too small, it is the one kept for the collector, which gets another
     /// when LEBs of the index become free.
     pub(super) fn find_index_leb(&mut self) -> Result<u32, Fault> {
-        let leb_size = self.geometry.leb_size;
-        let lnum = loop {
-            if let Some(lnum) = self.first_unused() {
-                break lnum;
+        let lnum = match self.find_leb(&UNUSED, |_| true) {
+            Err(Fault::NoSpace) if self.gc_lnum != NO_LEB => {
+                std::mem::replace(&mut self.gc_lnum, NO_LEB)
             }
-            match self.look_at_more() {
-                Err(Fault::NoSpace) if self.gc_lnum != NO_LEB => {
-                    break std::mem::replace(&mut self.gc_lnum, NO_LEB);
-                }
-                looked => looked?,
-            }
+            found => found?,
         };
         self.ubi.unmap(lnum);
-        let lprops = Lprops { free: leb_size, dirty: 0, index: true, taken: true };
-        self.set_lprops(lnum, lprops)?;
+        let free = self.geometry.leb_size;
+        self.set_lprops(lnum, Lprops { free, dirty: 0, index: true, taken: true })?;
         Ok(lnum)
     }
 
     /// Whether there are `count` empty LEBs for index nodes.
     pub(super) fn has_index_lebs(&mut self, count: usize) -> Result<bool, Fault> {
         loop {
-            let found = self.count(Category::Empty) + self.count(Category::Freeable);
+            let found = self.categories.count(UNUSED[0]) + self.categories.count(UNUSED[1]);
             if found as usize >= count {
                 return Ok(true);
             }
             match self.look_at_more() {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(Fault::NoSpace) => return Ok(false),
                 Err(fault) => return Err(fault),
             }
@@ -216,7 +200,8 @@ impl Ubifs {
 
     /// Whether the journal may take an empty LEB: enough of them must be left for the index.
     fn may_take_empty(&self) -> bool {
-        self.index_leaves_leb() && self.sums.empty_lebs > self.count(Category::TakenEmpty)
+        self.index_leaves_leb()
+            && self.sums.empty_lebs > self.categories.count(Category::TakenEmpty)
     }
 
     /// Whether more LEBs are left for the index than it may come to need.
@@ -228,45 +213,47 @@ impl Ubifs {
     /// Number of LEBs that the index could take now, or after the next commit.
     pub(super) fn lebs_for_index(&self) -> u32 {
         let collected = u32::try_from(self.collected_index.len()).expect("below the LEB count");
-        let lebs = self.sums.empty_lebs + self.count(Category::Freeable) + collected;
-        lebs.saturating_sub(self.count(Category::TakenEmpty))
+        let lebs = self.sums.empty_lebs + self.categories.count(Category::Freeable) + collected;
+        lebs.saturating_sub(self.categories.count(Category::TakenEmpty))
     }
 
-    /// Number of LEBs of a category, among those whose properties are in memory.
-    fn count(&self, wanted: Category) -> u32 {
-        let fresh = self.lpt.fresh().filter(|(_, lprops)| self.category(lprops) == wanted);
-        self.heaps.count(wanted) + u32::try_from(fresh.count()).expect("below the LEB count")
-    }
-
-    /// The first LEB of a category, among those whose properties are in memory.
-    pub(super) fn first_known(&self, wanted: Category) -> Option<u32> {
-        let mut all = self.lpt.known();
-        all.find(|(_, lprops)| self.category(lprops) == wanted).map(|(lnum, _)| lnum)
+    /// The LEBs of a category whose properties are in memory, in the order in which they are found.
+    pub(super) fn known(&self, category: Category) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        let lebs = self.categories.lebs(category);
+        lebs.map(|lnum| (lnum, self.lpt.peek(lnum).expect("it was sorted in when it was read")))
     }
 
     /// The first LEB that holds nothing valid, an empty one if there is one.
     pub(super) fn first_unused(&self) -> Option<u32> {
-        self.first_known(Category::Empty).or_else(|| self.first_known(Category::Freeable))
+        UNUSED.iter().find_map(|&category| self.categories.lebs(category).next())
     }
 
-    /// The LEBs of a category that has a heap, as they lie in it.
-    pub(super) fn heap(&self, category: Category) -> impl Iterator<Item = (u32, Lprops)> + '_ {
-        let lebs = self.heaps.lebs(category);
-        lebs.map(|lnum| (lnum, self.lpt.peek(lnum).expect("it was sorted in when it was read")))
-    }
-
-    /// The first LEB with `len` free bytes: an empty one, or one of a category that has a heap.
-    fn first_with(&self, category: Category, len: u32) -> Option<u32> {
-        if category == Category::Empty {
-            return self.first_known(category);
+    /// A LEB of these categories that is fit: the first that is known, or the first one of those
+    /// whose properties are read until one is found.
+    fn find_leb(
+        &mut self,
+        order: &[Category],
+        fit: impl Fn(&Lprops) -> bool,
+    ) -> Result<u32, Fault> {
+        let mut known = order.iter().flat_map(|&category| self.known(category));
+        if let Some((lnum, _)) = known.find(|(_, it)| fit(it)) {
+            return Ok(lnum);
         }
-        self.heap(category).find(|(_, it)| it.free >= len).map(|(lnum, _)| lnum)
+        drop(known);
+        loop {
+            let more = self.look_at_more()?;
+            let mut more = more.into_iter().filter(|(_, it)| order.contains(&self.category(it)));
+            if let Some((lnum, _)) = more.find(|(_, it)| fit(it)) {
+                return Ok(lnum);
+            }
+        }
     }
 
     /// Read the properties of 4 more LEBs, which one node of the LPT holds.
-    fn look_at_more(&mut self) -> Result<(), Fault> {
+    fn look_at_more(&mut self) -> Result<Vec<(u32, Lprops)>, Fault> {
         let next = self.lpt.first_unknown(self.scan_lnum).ok_or(Fault::NoSpace)?;
         self.scan_lnum = next;
-        self.lprops(next).map(drop)
+        self.lprops(next)?;
+        Ok(self.lpt.node_of(next).collect())
     }
 }

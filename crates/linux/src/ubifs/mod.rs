@@ -8,7 +8,8 @@
 //! journal.rs wbuf.rs reserve.rs log.rs    every change is written to the journal first
 //! tnc/                                    the index in memory, a B+tree
 //! commit.rs                               the index and the LEB properties on flash
-//! collect.rs heap.rs                      space won back, and from which LEB
+//! collect.rs                              space won back
+//! category.rs heap.rs                     which LEB is found for what
 //! budget.rs                               space promised to dirty pages
 //! lprops.rs lpt/                          free and dirty space of each LEB
 //! mount.rs scan.rs replay.rs create.rs    mount
@@ -29,6 +30,7 @@ mod audit;
 mod background;
 mod budget;
 mod bulk_read;
+mod category;
 mod collect;
 mod commit;
 mod compress;
@@ -82,7 +84,7 @@ pub struct Ubifs {
     geometry: geometry::Geometry,
     sums: lprops::Sums,
     lpt: lpt::Lpt,
-    heaps: heap::Heaps,
+    categories: category::Categories,
     tnc: tnc::Tnc,
     index_head: (u32, u32),
     /// The LEB from which unknown properties are looked up next.

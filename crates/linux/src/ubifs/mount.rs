@@ -7,6 +7,7 @@ use flysch_nand::is_erased;
 
 use super::Ubifs;
 use super::budget::Budget;
+use super::category::{Categories, Category};
 use super::collect::{Collected, NO_LEB, Purpose};
 use super::create::create;
 use super::fault::Fault;
@@ -14,10 +15,9 @@ use super::format::{
     CsNode, FLAG_DIRTY, MASTER_SIZE, MasterNode, SUPERBLOCK_SIZE, Superblock, parse_header,
 };
 use super::geometry::{Geometry, LOG_LNUM, MASTER_LNUM};
-use super::heap::Heaps;
 use super::inode::Inodes;
 use super::log::Log;
-use super::lprops::{Category, Sums};
+use super::lprops::Sums;
 use super::lpt::{Lprops, Lpt};
 use super::options::{MountError, Options};
 use super::scan::Scan;
@@ -114,7 +114,7 @@ impl Ubifs {
             recorder,
             geometry,
             lpt,
-            heaps: Heaps::default(),
+            categories: Categories::default(),
             heads: Default::default(),
             buds: BTreeMap::new(),
             bud_bytes: 0,
@@ -141,6 +141,7 @@ impl Ubifs {
             self.recover_head(self.index_head)?;
             self.recover_head(self.master.lpt_head)?;
         }
+        self.take_index_head()?;
         self.replay(was_mounted)?;
         self.count_replayed();
         if self.sequence >= NUMBER_MAX {
@@ -215,6 +216,16 @@ impl Ubifs {
         Ok(self.ubi.change(lnum, &bytes)?)
     }
 
+    /// Take the LEB in which the next commit writes, so that nothing else does (`take_ihead`).
+    fn take_index_head(&mut self) -> Result<(), Fault> {
+        let (lnum, offset) = self.index_head;
+        let lprops = self.lprops(lnum)?;
+        if lprops.free != self.geometry.leb_size - offset {
+            return Err(Fault::Damaged { lnum, offset });
+        }
+        self.set_lprops(lnum, Lprops { taken: true, ..lprops })
+    }
+
     /// Keep an empty LEB for the collector: the one that the master node names, or another. Its
     /// block may not have been erased before the power went, so it is unmapped again.
     fn keep_gc_leb(&mut self) -> Result<(), Fault> {
@@ -227,8 +238,9 @@ impl Ubifs {
             }
         }
         self.gc_lnum = NO_LEB;
-        let found = match self.first_known(Category::Empty) {
-            Some(lnum) => Some(lnum),
+        let known = self.known(Category::Empty).next();
+        let found = match known {
+            Some((lnum, _)) => Some(lnum),
             None => self.find_free_space(leb_size, false).ok().map(|(lnum, _)| lnum),
         };
         if let Some(lnum) = found {

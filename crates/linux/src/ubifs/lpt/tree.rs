@@ -135,29 +135,21 @@ impl Lpt {
         Ok(())
     }
 
-    /// The main LEBs whose properties came into memory since [`Lpt::take_fresh`] was called last.
-    pub(in super::super) fn fresh(&self) -> impl Iterator<Item = (u32, Lprops)> + '_ {
-        let all = self.fresh.iter().flat_map(|place| place * FANOUT..(place + 1) * FANOUT);
-        let all = all.filter(|&index| index < self.shape.main_lebs);
+    /// The main LEBs whose properties came into memory since this was asked last.
+    pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
+        let fresh = std::mem::take(&mut self.fresh);
+        fresh.into_iter().flat_map(|place| self.of_pnode(place)).collect()
+    }
+
+    /// A main LEB, if its properties are in memory, and those whose properties the same node holds.
+    pub(in super::super) fn node_of(&self, lnum: u32) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        self.of_pnode(self.place_of(lnum).0)
+    }
+
+    fn of_pnode(&self, place: u32) -> impl Iterator<Item = (u32, Lprops)> + '_ {
+        let all = place * FANOUT..((place + 1) * FANOUT).min(self.shape.main_lebs);
         let lebs = all.map(|index| self.main_first + index);
         lebs.filter_map(|lnum| Some((lnum, self.peek(lnum)?)))
-    }
-
-    /// The same, which are fresh no more.
-    pub(in super::super) fn take_fresh(&mut self) -> Vec<(u32, Lprops)> {
-        let fresh = self.fresh().collect();
-        self.fresh.clear();
-        fresh
-    }
-
-    /// The main LEBs whose properties are in memory.
-    pub(in super::super) fn known(&self) -> impl Iterator<Item = (u32, Lprops)> + '_ {
-        let loaded = self.pnodes.iter().zip(0_u32..);
-        let loaded = loaded.filter_map(|(pnode, place)| Some((pnode.as_ref()?, place)));
-        let all = loaded.flat_map(|(pnode, place)| pnode.node.iter().zip(place * FANOUT..));
-        let first = self.main_first;
-        let count = self.shape.main_lebs;
-        all.filter(move |&(_, index)| index < count).map(move |(l, index)| (first + index, *l))
     }
 
     /// The first main LEB whose properties are not in memory. The search begins at `from` and wraps

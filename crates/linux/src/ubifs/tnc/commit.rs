@@ -23,8 +23,8 @@ impl Ubifs {
         self.write_in_gaps(&mut order)?;
         let (lnum, from) = self.index_head;
         let lprops = self.lprops(lnum)?;
-        // The master node or the LPT is wrong: a journal head has the LEB, or wrote to it.
-        if lprops.taken || lprops.free != self.geometry.leb_size - from {
+        // The log is wrong: a journal head wrote to the LEB.
+        if !lprops.index || lprops.free != self.geometry.leb_size - from {
             return Err(Fault::Damaged { lnum, offset: from });
         }
         let mut run = Run { lnum, from, bytes: Vec::new() };
@@ -60,6 +60,7 @@ impl Ubifs {
         let used = |run: &Run| run.from + u32::try_from(run.bytes.len()).expect("within a LEB");
         if used(run) + aligned(len) > self.geometry.leb_size {
             self.flush_index(run)?;
+            self.give_back(run.lnum)?;
             let lnum = self.find_index_leb()?;
             *run = Run { lnum, from: 0, bytes: Vec::new() };
         }
@@ -109,8 +110,7 @@ impl Ubifs {
         let lprops = self.lprops(run.lnum)?;
         let free = self.geometry.leb_size - run.from - written;
         let dirty = lprops.dirty + written - used;
-        // The LEB that the head has left may be collected.
-        self.set_lprops(run.lnum, Lprops { free, dirty, index: true, taken: false })?;
+        self.set_lprops(run.lnum, Lprops { free, dirty, index: true, taken: true })?;
         self.index_head = (run.lnum, run.from + written);
         Ok(())
     }

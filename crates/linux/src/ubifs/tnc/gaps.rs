@@ -6,9 +6,9 @@
 
 use super::znode::{Place, ZnodeId};
 use crate::ubifs::Ubifs;
+use crate::ubifs::category::Category;
 use crate::ubifs::fault::Fault;
 use crate::ubifs::format::{IndexNode, aligned, index_size, pad_bytes};
-use crate::ubifs::lprops::Category;
 use crate::ubifs::lpt::Lprops;
 use crate::ubifs::scan::Scan;
 
@@ -31,7 +31,7 @@ impl Ubifs {
         if self.has_index_lebs(self.index_lebs_for(order.len()))? {
             return Ok(());
         }
-        let mut lebs: Vec<(u32, Lprops)> = self.collectable(Category::DirtyIndex).collect();
+        let mut lebs: Vec<(u32, Lprops)> = self.known(Category::DirtyIndex).collect();
         lebs.sort_by_key(|(_, it)| it.gain());
         while let Some((lnum, _)) = lebs.pop() {
             let count = self.fill_gaps(lnum, order)?;
