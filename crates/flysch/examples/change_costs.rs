@@ -129,6 +129,7 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     let mut prng = Prng::new(5);
     println!("{percent} per cent of {blocks} blocks, {choice:?}");
     let (mut version, mut worst, mut start) = (0, 0, Totals::default());
+    let mut lookups = Lookups { prng: Prng::new(6), rows, reads: [const { Vec::new() }; 2] };
     while version < rows * 2 {
         if version == rows * 3 / 2 {
             start = Totals::of(&mut db);
@@ -137,11 +138,14 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
         let before = db.nand().hooks.0[1];
         update(&mut db, choice.draw(&mut prng, rows), version)?;
         worst = worst.max(db.nand().hooks.0[1] - before);
+        if version > rows * 3 / 2 && version % (rows / 6000).max(1) == 0 {
+            start.reads += lookups.ask(&mut db)?;
+        }
     }
     Totals::of(&mut db).print_since(&start, "updates", rows / 2);
     println!("  {worst} programs of an update at most");
     println!("  {:?}", db.stats());
-    lookups(&mut db, rows, &mut prng)?;
+    lookups.print();
     deletes(&mut db, rows)?;
     wear(db.nand());
     Ok(())
@@ -153,23 +157,37 @@ fn update(db: &mut Store<'_, '_>, id: i64, version: i64) -> Result<(), DbError> 
     tx.commit(Durability::Durable)
 }
 
-fn lookups(db: &mut Store<'_, '_>, rows: i64, prng: &mut Prng) -> Result<(), DbError> {
-    let mut out = [0; 512];
-    for (name, offset) in [("present", 0), ("absent", rows)] {
-        let mut counts = Vec::new();
-        for _ in 0..3000 {
-            let id = prng.below(rows as u64) as i64 + offset;
+/// Lookups by key at moments that lie among the updates, for how many reads one takes depends on
+/// which merges are under way.
+struct Lookups {
+    prng: Prng,
+    rows: i64,
+    /// Reads of each lookup: of keys that are there, and of absent ones.
+    reads: [Vec<u64>; 2],
+}
+
+impl Lookups {
+    /// Look up a key that is there and one that is not. Returns how many reads both took.
+    fn ask(&mut self, db: &mut Store<'_, '_>) -> Result<u64, DbError> {
+        let (first, mut out) = (db.nand().hooks.0[0], [0; 512]);
+        for (reads, offset) in self.reads.iter_mut().zip([0, self.rows]) {
+            let id = self.prng.below(self.rows as u64) as i64 + offset;
             let before = db.nand().hooks.0[0];
             let found = db.get(0, 0, &[Value::Integer(id)], &mut out)?;
             assert_eq!(found.is_some(), offset == 0, "a lookup of {id}");
-            counts.push(db.nand().hooks.0[0] - before);
+            reads.push(db.nand().hooks.0[0] - before);
         }
-        counts.sort_unstable();
-        let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-        let (high, most) = (counts[counts.len() * 999 / 1000], counts[counts.len() - 1]);
-        println!("  lookup, {name}: mean {mean:.3} reads, p99.9 {high}, most {most}");
+        Ok(db.nand().hooks.0[0] - first)
     }
-    Ok(())
+
+    fn print(&mut self) {
+        for (reads, name) in self.reads.iter_mut().zip(["present", "absent"]) {
+            reads.sort_unstable();
+            let mean = reads.iter().sum::<u64>() as f64 / reads.len() as f64;
+            let (high, most) = (reads[reads.len() * 999 / 1000], reads[reads.len() - 1]);
+            println!("  lookup, {name}: mean {mean:.3} reads, p99.9 {high}, most {most}");
+        }
+    }
 }
 
 fn deletes(db: &mut Store<'_, '_>, rows: i64) -> Result<(), DbError> {

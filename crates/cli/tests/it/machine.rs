@@ -238,6 +238,25 @@ fn recorded_workloads_are_compared_without_a_guest() {
     assert!(is_of_cell && said.contains(" %, and 15 % or 3 operations are allowed"), "{said}");
 }
 
+/// Which LEB a nearly full UBIFS collects, and how often, follows from the order in which LEBs came
+/// to be what they are. With the kernel's order its counts are met.
+#[test]
+fn a_nearly_full_ubifs_collects_what_the_kernel_collects() {
+    let folder = TempDir::new().unwrap();
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/validation-fresh.csv");
+    let table = fs::read_to_string(table).expect("the recorded counts");
+    let (head, rows) = table.split_once('\n').expect("a head");
+    let is_full = |row: &&str| row.starts_with("ubifs,update,") && row.contains("--aged-invalid");
+    let is_full = |row: &&str| is_full(row) && !row.contains("--aged-invalid 5 ");
+    let cells: Vec<&str> = rows.lines().filter(is_full).collect();
+    assert_eq!(cells.len(), 3);
+    let text = format!("{head}\n{}\n", cells.join("\n"));
+    fs::write(folder.path().join("counts.csv"), text).expect("a writable folder");
+    let arguments = "vm validate --group workloads --kernel-counts counts.csv";
+    let finished = flysch(folder.path(), arguments);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}
+
 /// Two tables of the kernel's counts are compared cell by cell, whatever their seeds are. Each cell
 /// must be in both.
 #[test]

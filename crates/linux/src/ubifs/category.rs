@@ -29,7 +29,7 @@ enum Members {
     /// The last one comes first.
     List(Vec<u32>),
     /// They are never sought.
-    Uncounted,
+    Unsought,
 }
 
 /// The LEBs of each category, among those whose properties are in memory.
@@ -41,7 +41,7 @@ pub(super) struct Categories {
 
 impl Default for Categories {
     fn default() -> Self {
-        let mut members = [const { Members::Uncounted }; Category::COUNT];
+        let mut members = [const { Members::Unsought }; Category::COUNT];
         for category in [Category::DirtyIndex, Category::Dirty, Category::Free] {
             members[category as usize] = Members::Heap(Heap::default());
         }
@@ -74,7 +74,7 @@ impl Categories {
         match &mut self.members[new as usize] {
             Members::Heap(heap) => heap.put(lnum, value),
             Members::List(lebs) if old != Some(new) => lebs.push(lnum),
-            Members::List(_) | Members::Uncounted => {}
+            Members::List(_) | Members::Unsought => {}
         }
     }
 
@@ -86,7 +86,7 @@ impl Categories {
                 let place = lebs.iter().rposition(|&it| it == lnum);
                 lebs.remove(place.expect("it was listed when it got this category"));
             }
-            Members::Uncounted => {}
+            Members::Unsought => {}
         }
     }
 
@@ -100,7 +100,7 @@ impl Categories {
         let (heap, list) = match &self.members[category as usize] {
             Members::Heap(heap) => (Some(heap), None),
             Members::List(lebs) => (None, Some(lebs)),
-            Members::Uncounted => (None, None),
+            Members::Unsought => (None, None),
         };
         let listed = list.into_iter().flat_map(|lebs| lebs.iter().rev().copied());
         heap.into_iter().flat_map(Heap::lebs).chain(listed)

@@ -67,8 +67,8 @@ impl Vfs {
             self.read_piece(fd, request, at, &mut bytes[done..done + len])?;
             at += len as u64;
             done += len;
+            self.file(fd).read_ahead.note_read(at, end);
         }
-        self.file(fd).read_ahead.note_read(end);
         Ok(done)
     }
 

@@ -1,4 +1,4 @@
-//! Read-ahead: which pages a read fetches beyond those it asks for, in four kernel eras.
+//! Read-ahead: which pages a read fetches beyond those it asks for, in five kernel eras.
 //!
 //! State is kept per open file and describes the window fetched last:
 //!
@@ -67,7 +67,7 @@ pub struct ReadAhead {
     pub ra_pages: u32,
     /// Whether the program asked for `POSIX_FADV_RANDOM`.
     pub is_random: bool,
-    /// The page where the last read ended. Before the first read it is minus one, as in the
+    /// The page where the last read ended, or has come to. Before the first read it is minus one, as in the
     /// kernels, and comparisons with it wrap around.
     prev_page: u32,
 }
@@ -86,18 +86,22 @@ impl ReadAhead {
         }
     }
 
-    /// Note that a read call which read something ended at byte `end`.
+    /// Note that a read call which ends at byte `end` has come to byte `at`. Most kernels note only
+    /// where it ended.
     ///
     /// # Panics
     ///
-    /// If `end` is 0 or lies beyond 2^32 pages.
-    pub fn note_read(&mut self, end: u64) {
-        assert!(end > 0, "a read of nothing ends nowhere");
+    /// If `at` is 0 or lies beyond 2^32 pages.
+    pub fn note_read(&mut self, at: u64, end: u64) {
+        assert!(at > 0, "a read of nothing ends nowhere");
+        if at < end && self.profile != ReadAheadProfile::E {
+            return;
+        }
         let page_size = CACHE_PAGE_SIZE as u64;
         // Old kernels keep the page of the last byte read, later ones the position after it.
         let page = match self.profile {
-            ReadAheadProfile::A | ReadAheadProfile::B => (end - 1) / page_size,
-            ReadAheadProfile::C | ReadAheadProfile::D => end / page_size,
+            ReadAheadProfile::A | ReadAheadProfile::B => (at - 1) / page_size,
+            ReadAheadProfile::C | ReadAheadProfile::D | ReadAheadProfile::E => at / page_size,
         };
         self.prev_page = u32::try_from(page).expect("files are limited to 2^32 pages");
     }
@@ -183,7 +187,9 @@ impl ReadAhead {
         let from = demand.index.saturating_add(1);
         let hole = demand.cache.next_hole(demand.ino, from, self.ra_pages);
         let start = match self.profile {
-            ReadAheadProfile::D => hole.unwrap_or(from.saturating_add(self.ra_pages - 1)),
+            ReadAheadProfile::D | ReadAheadProfile::E => {
+                hole.unwrap_or(from.saturating_add(self.ra_pages - 1))
+            }
             _ => hole?,
         };
         let passed = match self.profile {

@@ -13,10 +13,13 @@ pub enum ReadAheadProfile {
     /// 3.12 to 4.19: a scan is assumed if more pages are cached right before the missed one than
     /// the read asks for.
     C,
-    /// 4.20 to today: a mark of another scan also opens a window if all pages behind it are cached,
-    /// as far as the largest window reaches. The search for a hole ends at the last of them
-    /// (`page_cache_next_miss`, since page caches are `XArray`s).
+    /// 4.20 to 5.10, and 6.6 to today: a mark of another scan also opens a window if all pages
+    /// behind it are cached, as far as the largest window reaches. The search for a hole ends at
+    /// the last of them (`page_cache_next_miss`, since page caches are `XArray`s).
     D,
+    /// 5.11 to 6.5: the rules of `D`, but where a read has come to is noted as it goes on. So a
+    /// read that finds its first pages cached and misses a later one is taken for a scan.
+    E,
 }
 
 /// The text is neither a profile's letter nor a kernel version that has a profile.
@@ -25,7 +28,7 @@ pub struct UnknownProfile;
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a read-ahead profile (A, B, C, D) nor a kernel version from 2.6.23 on")
+        f.write_str("not a read-ahead profile (A, B, C, D, E) nor a kernel version from 2.6.23 on")
     }
 }
 
@@ -41,6 +44,7 @@ impl FromStr for ReadAheadProfile {
             "B" => Ok(Self::B),
             "C" => Ok(Self::C),
             "D" => Ok(Self::D),
+            "E" => Ok(Self::E),
             version => Self::of_kernel(version),
         }
     }
@@ -54,6 +58,7 @@ impl ReadAheadProfile {
             (2, 6, 23..=30) => Ok(Self::A),
             (2, 6, 31..=39) | (3, 0..=11, _) => Ok(Self::B),
             (3, 12..=19, _) | (4, 0..=19, _) => Ok(Self::C),
+            (5, 11.., _) | (6, 0..=5, _) => Ok(Self::E),
             (4.., _, _) => Ok(Self::D),
             _older => Err(UnknownProfile),
         }
@@ -75,7 +80,12 @@ mod tests {
             ("3.12", Ok(ReadAheadProfile::C)),
             ("4.19", Ok(ReadAheadProfile::C)),
             ("4.20", Ok(ReadAheadProfile::D)),
-            ("6.1", Ok(ReadAheadProfile::D)),
+            ("5.10", Ok(ReadAheadProfile::D)),
+            ("5.11", Ok(ReadAheadProfile::E)),
+            ("6.1", Ok(ReadAheadProfile::E)),
+            ("6.5.13", Ok(ReadAheadProfile::E)),
+            ("6.6", Ok(ReadAheadProfile::D)),
+            ("7.0", Ok(ReadAheadProfile::D)),
             ("2.6.19", Err(UnknownProfile)),
             ("2.4", Err(UnknownProfile)),
             ("six", Err(UnknownProfile)),
