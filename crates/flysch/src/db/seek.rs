@@ -15,7 +15,7 @@ use super::{Db, DbError};
 use crate::media::{CELL_SIZE, MediaError, Page, Space};
 use crate::record::{BlockSummary, Cells, Position, Stretch, is_void, tail_page};
 use crate::row::{Digest, RowHead, RowKind, RowView, Schema};
-use crate::store::{Entry, Newest, Probe, SoleProbe};
+use crate::store::{Entry, Newest, Probe, SoleProbe, TOMBSTONE};
 
 /// Where a row was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !self.may_see(entry.pointer) {
                 continue;
             }
-            sought.seat = self.look_in(entry.pointer, wanted, is_deep, &mut sought.has_met)?;
+            sought.seat = self.seat_of(entry, wanted, is_deep, &mut sought.has_met)?;
             if sought.seat.is_some() {
                 break;
             }
@@ -214,19 +214,38 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         let mut probe = self.sole_probe(wanted)?;
         let (mut is_deep, mut has_met) = (false, false);
         while let Some(entry) = self.next_sole(&mut probe)? {
-            if entry.pointer == pointer {
+            let is_own = entry.pointer == pointer;
+            // Behind an entry that led elsewhere the row itself may lie on a void page.
+            if is_own && !is_deep && !entry.is(TOMBSTONE) {
                 self.note_newest(wanted, Newest::At(pointer), has_met)?;
                 return Ok(true);
             }
-            if !self.may_see(entry.pointer) {
+            if !is_own && !self.may_see(entry.pointer) {
                 continue;
             }
-            if self.look_in(entry.pointer, wanted, is_deep, &mut has_met)?.is_some() {
-                return Ok(false);
+            if self.seat_of(entry, wanted, is_deep, &mut has_met)?.is_some() {
+                return Ok(is_own);
             }
             is_deep = true;
         }
         Ok(false)
+    }
+
+    /// The last row with the key of the cell that an entry names. An entry of a tombstone that
+    /// leads to a row is stale, so that the page may be void.
+    fn seat_of(
+        &mut self,
+        entry: Entry,
+        wanted: Wanted,
+        is_deep: bool,
+        has_met: &mut bool,
+    ) -> Result<Option<Seat>, DbError> {
+        let seat = self.look_in(entry.pointer, wanted, is_deep, has_met)?;
+        let is_row = seat.is_some_and(|seat| seat.head.kind != RowKind::Tombstone);
+        if entry.is(TOMBSTONE) && is_row && !is_deep {
+            return self.look_in(entry.pointer, wanted, true, has_met);
+        }
+        Ok(seat)
     }
 
     /// Whether compaction must keep a tombstone, the last row of its key in its cell. It must where
@@ -246,7 +265,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         while let Some(entry) = self.next_sole(&mut probe)? {
             has_passed |= entry.pointer == pointer;
             let goes_too = has_passed && self.are_of_one_block(entry.pointer, pointer);
-            if !goes_too && self.look_in(entry.pointer, wanted, is_deep, &mut false)?.is_some() {
+            if !goes_too && self.seat_of(entry, wanted, is_deep, &mut false)?.is_some() {
                 return Ok(has_passed);
             }
             is_deep = true;

@@ -134,7 +134,10 @@ fn table<'d, N: Nand + 'd>(
             wanted.sort();
             let found = find(reader, (number, at), key)?;
             let is_right = found.iter().eq(wanted.iter().copied());
-            assert!(is_right, "{key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
+            assert!(
+                is_right,
+                "{when:?} {key:?} in index {at} of {number}: {found:?}, not {wanted:?}"
+            );
         }
         if index.kind == IndexKind::Ordered && keys.len() > 1 {
             queries::range(reader, (number, at, index), &keys, &rows)?;
