@@ -247,6 +247,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub fn begin_repair(&mut self) -> Result<Repair<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.store.forget_lost();
+        // What was copied of a block may be lost while its original can be read.
+        self.media.drop_copy();
         let (gaps, part) = ([Gap::default(); STRETCHES_MAX], (0, u64::MAX));
         let (before, report) = (Repaired::default(), Repaired::default());
         let stage = Stage::Find(0);
