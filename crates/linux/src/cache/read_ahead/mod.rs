@@ -67,8 +67,8 @@ pub struct ReadAhead {
     pub ra_pages: u32,
     /// Whether the program asked for `POSIX_FADV_RANDOM`.
     pub is_random: bool,
-    /// The page where the last read ended, or has come to. Before the first read it is minus one, as
-    /// in the kernels, and comparisons with it wrap around.
+    /// The page where the last read ended, or has come to. Before the first read it is minus one,
+    /// as in the kernels, and comparisons with it wrap around.
     prev_page: u32,
 }
 
