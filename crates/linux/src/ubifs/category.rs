@@ -34,10 +34,7 @@ enum Members {
 
 /// The LEBs of each category, among those whose properties are in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Categories {
-    members: [Members; Category::COUNT],
-    counts: [u32; Category::COUNT],
-}
+pub(super) struct Categories([Members; Category::COUNT]);
 
 impl Default for Categories {
     fn default() -> Self {
@@ -45,10 +42,11 @@ impl Default for Categories {
         for category in [Category::DirtyIndex, Category::Dirty, Category::Free] {
             members[category as usize] = Members::Heap(Heap::default());
         }
-        for category in [Category::Empty, Category::Freeable, Category::FreeableIndex] {
+        let unused = [Category::Empty, Category::TakenEmpty, Category::Freeable];
+        for category in unused.into_iter().chain([Category::FreeableIndex]) {
             members[category as usize] = Members::List(Vec::new());
         }
-        Self { members, counts: [0; Category::COUNT] }
+        Self(members)
     }
 }
 
@@ -60,18 +58,15 @@ impl Categories {
         (old, new): (Option<Category>, Category),
         lprops: Lprops,
     ) {
-        if old != Some(new) {
-            if let Some(old) = old {
-                self.remove(lnum, old);
-            }
-            self.counts[new as usize] += 1;
+        if let Some(old) = old.filter(|old| *old != new) {
+            self.remove(lnum, old);
         }
         let value = match new {
             Category::Dirty => lprops.dirty,
             Category::Free => lprops.free,
             _ => lprops.gain(),
         };
-        match &mut self.members[new as usize] {
+        match &mut self.0[new as usize] {
             Members::Heap(heap) => heap.put(lnum, value),
             Members::List(lebs) if old != Some(new) => lebs.push(lnum),
             Members::List(_) | Members::Unsought => {}
@@ -79,8 +74,7 @@ impl Categories {
     }
 
     fn remove(&mut self, lnum: u32, old: Category) {
-        self.counts[old as usize] -= 1;
-        match &mut self.members[old as usize] {
+        match &mut self.0[old as usize] {
             Members::Heap(heap) => heap.remove(lnum),
             Members::List(lebs) => {
                 let place = lebs.iter().rposition(|&it| it == lnum);
@@ -90,14 +84,19 @@ impl Categories {
         }
     }
 
-    /// Number of LEBs of a category.
-    pub(super) const fn count(&self, category: Category) -> u32 {
-        self.counts[category as usize]
+    /// Number of LEBs of a category that is sought.
+    pub(super) fn count(&self, category: Category) -> u32 {
+        let count = match &self.0[category as usize] {
+            Members::Heap(heap) => heap.len(),
+            Members::List(lebs) => lebs.len(),
+            Members::Unsought => 0,
+        };
+        u32::try_from(count).expect("below the LEB count")
     }
 
     /// The LEBs of a category in the order in which they are found.
     pub(super) fn lebs(&self, category: Category) -> impl Iterator<Item = u32> + '_ {
-        let (heap, list) = match &self.members[category as usize] {
+        let (heap, list) = match &self.0[category as usize] {
             Members::Heap(heap) => (Some(heap), None),
             Members::List(lebs) => (None, Some(lebs)),
             Members::Unsought => (None, None),

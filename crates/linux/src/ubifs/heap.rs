@@ -64,6 +64,10 @@ impl Heap {
         (value(child) > value(place)).then_some(child)
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The LEBs as they lie in the heap: one with the greatest value comes first, and none comes
     /// before its parent.
     pub(super) fn lebs(&self) -> impl Iterator<Item = u32> + '_ {

@@ -63,15 +63,10 @@ const UNUSED: [Category; 2] = [Category::Empty, Category::Freeable];
 impl Ubifs {
     pub(super) fn lprops(&mut self, lnum: u32) -> Result<Lprops, Fault> {
         let lprops = self.lpt.lprops(lnum, &mut self.ubi)?;
-        self.sort_in_fresh();
-        Ok(lprops)
-    }
-
-    /// Give the LEBs their categories whose properties have come into memory.
-    fn sort_in_fresh(&mut self) {
         for (lnum, lprops) in self.lpt.take_fresh() {
             self.categories.change(lnum, (None, self.category(&lprops)), lprops);
         }
+        Ok(lprops)
     }
 
     /// Change the properties of a LEB, and the sums accordingly.
