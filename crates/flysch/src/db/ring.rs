@@ -2,7 +2,8 @@
 //!
 //! 1. The next record lets the oldest block go. No row of it is copied and no entry is looked for:
 //!    merges drop the entries of blocks that are gone.
-//! 2. A block may go once it lies wholly before the flush mark, and while no snapshot is open.
+//! 2. A block may go once it lies wholly before the flush mark, and while no snapshot is open. No
+//!    block goes once a transaction has begun: it goes on to find what it has seen.
 //! 3. A record gives back at most one block, of all rings together. A transaction that took several
 //!    is followed by as many records.
 //! 4. Where space is short a ring gives back more than it has to: it never makes a writer wait.
@@ -39,6 +40,8 @@ pub(super) struct Rings {
     floor: u32,
     /// Whether that block goes because space is short.
     is_pressed: bool,
+    /// Whether all blocks stay, as a transaction has begun.
+    are_kept: bool,
     /// Blocks that were given back since the open: because there were enough, and for want of
     /// space.
     pub(super) returned: u32,
@@ -79,7 +82,8 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     pub(super) fn advance_rings(&mut self) -> Result<(), DbError> {
         let may_go = self.compaction.gone.is_none() && !self.media.has_given_up();
-        if self.schema.ring_count() == 0 || !may_go || self.has_snapshots() {
+        let are_kept = self.rings.are_kept || self.has_snapshots();
+        if self.schema.ring_count() == 0 || !may_go || are_kept {
             return Ok(());
         }
         debug_assert!(self.under_way.is_none(), "blocks go between transactions");
@@ -154,6 +158,7 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.compaction.gone.is_none(), "one block goes at a time");
         debug_assert!(space.is_ring(), "rows of other tables are moved");
         debug_assert!(!self.has_snapshots(), "what a snapshot shows stays");
+        debug_assert!(!self.rings.are_kept, "what a transaction has seen stays");
         debug_assert!(self.may_move(space, number), "the block lies before the flush mark");
         let known = self.rings.known(ring, number);
         // The commits of the block are not known, so nothing of the ring's past is shown any more.
@@ -188,7 +193,17 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// Keep a block that was chosen and not given back yet, as a snapshot is opened.
+    /// Do something while the rings give nothing back: a transaction has begun, and may have seen
+    /// their rows.
+    pub(super) fn with_rings_kept<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.keep_rings();
+        self.rings.are_kept = true;
+        let done = work(self);
+        self.rings.are_kept = false;
+        done
+    }
+
+    /// Keep a block that was chosen and not given back yet, as its rows are seen.
     pub(super) fn keep_rings(&mut self) {
         if !self.media.has_given_up() {
             self.compaction.gone = self.compaction.gone.filter(|(space, _)| !space.is_ring());
@@ -202,7 +217,8 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "blocks go between transactions");
         for _ in 0..RECORDS_MAX {
-            if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {
+            let may_yield = self.schema.ring_count() > 0 && !self.rings.are_kept;
+            if !may_yield || self.check_space(Claim::Grow).is_ok() {
                 return Ok(());
             }
             if self.compaction.gone.is_none() {

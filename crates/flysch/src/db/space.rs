@@ -280,7 +280,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.compaction.deleted = 0;
         self.under_way = None;
-        let done = self.compact_ahead();
+        let done = self.with_rings_kept(Self::compact_ahead);
         self.begin_now();
         done
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use flysch::db::{
     Budget, Clock, Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options,
+    Transaction,
 };
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RowView, Schema, Table, Value};
 use flysch_chip::FaultInjector;
@@ -233,6 +234,44 @@ fn what_is_deleted_beside_a_ring_makes_room_again() {
         }
         assert!(came > notes / 4, "half of the room comes back: {came} of {notes} notes");
     });
+}
+
+/// A transaction that follows deletes makes the space for its rows once it inserts one. What it saw
+/// of a ring before is there still.
+#[test]
+fn a_ring_gives_nothing_back_once_a_transaction_has_begun() {
+    const SMALL: Schema<'static> = Schema {
+        tables: &[table("note", Some(Keep::Bytes(20_000))), table("event", Some(Keep::Bytes(1)))],
+    };
+    let long = TEXT.repeat(4);
+    for blocks in 26..30 {
+        let (mut chip, mut ram, mut out) = (world::chip_of(512, 8, blocks), [0; 10_000], [0; 256]);
+        let mut db = Db::create(&mut chip, &SMALL, OPTIONS, &mut ram).unwrap();
+        let mut oldest = |tx: &mut Transaction<'_, '_, '_, &mut FaultInjector>| {
+            let mut scan = tx.scan(EVENT, Direction::Forward).unwrap();
+            scan.next(tx, &mut out).unwrap().map(|row| id_of(&row))
+        };
+        for turn in 0..1000 {
+            let first = turn * 100;
+            (first..first + 6).for_each(|id| insert(&mut db, EVENT, id).unwrap());
+            let mut tx = db.begin().unwrap();
+            for id in first..first + turn % 16 {
+                tx.insert(NOTE, &[Value::Integer(id), Value::Integer(0), Value::Text(&long)])
+                    .unwrap();
+            }
+            tx.commit(Durability::Durable).unwrap();
+            let mut tx = db.begin().unwrap();
+            assert_eq!(tx.delete(EVENT, &[Value::Integer(first)]), Ok(true));
+            tx.commit(Durability::Durable).unwrap();
+            let mut tx = db.begin().unwrap();
+            let seen = oldest(&mut tx);
+            let values = [Value::Integer(first), Value::Integer(0), Value::Text(TEXT)];
+            assert_eq!(tx.insert(EVENT, &values), Ok(()), "turn {turn} on {blocks} blocks");
+            assert_eq!(oldest(&mut tx), seen, "turn {turn} on {blocks} blocks");
+            tx.commit(Durability::Durable).unwrap();
+        }
+        assert!(db.stats().returned_blocks > 100, "the rings go on: {:?}", db.stats());
+    }
 }
 
 #[test]
