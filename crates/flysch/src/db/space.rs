@@ -420,9 +420,10 @@ impl<N: Nand> Db<'_, '_, N> {
             let has_moved = self.tolerate_full(Self::compact_step)?;
             let has_copied = self.tolerate_full(Self::copy_step)?;
             self.advance_rings()?;
-            if self.compaction.gone.is_some() || self.media.has_given_up() {
-                self.record_what_goes()?;
-            } else if !has_worked && !has_moved && !has_copied {
+            let is_record_due = self.compaction.gone.is_some() || self.media.has_given_up();
+            // A device that is worn out may have no block left for the log.
+            let has_recorded = is_record_due && self.record_what_goes()?;
+            if !has_worked && !has_moved && !has_copied && !has_recorded {
                 return Ok(false);
             }
         }

@@ -75,7 +75,7 @@ pub struct Table<'s> {
 
 /// How much a ring table keeps. Whole blocks of the oldest rows are given back, so the table has
 /// more rows than this as long as there is space. Where any table runs out of space, rings have
-/// less.
+/// less. They give nothing back within a transaction, nor while a snapshot is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// This number of the newest rows.

@@ -1,9 +1,11 @@
 //! Programs, erases and reads that fail: what was committed is there, and blocks are marked.
 
-use flysch::db::{Db, DbError, Direction, Durability};
+use flysch::db::{Budget, Db, DbError, Direction, Durability};
 use flysch::row::Value;
 
 use super::forge::kind;
+use super::image::Image;
+use super::rings;
 use super::world::{OPTIONS, SCHEMA, ask_indexes, created, expected, insert, row, rows};
 
 const RAM: usize = 9_000;
@@ -133,4 +135,25 @@ fn a_log_that_found_no_block_does_not_go_on_in_one_that_failed() {
         assert_eq!(all, expected(&kept, 40), "{spared}");
     }
     assert!(refused > 30, "{refused} commits were refused");
+}
+
+/// A device that is worn out finds no block for its log. Maintenance has nothing left to do then,
+/// though a block of a ring is to go with the next record. It went on for ever.
+#[test]
+fn maintenance_of_a_worn_out_device_ends() {
+    let mut stuck = 0;
+    for spared in 0..60 {
+        let mut image = Image::blank(512, 30);
+        let mut ram = vec![0; RAM];
+        let mut db = Db::create(&mut image, &rings::LEAST, rings::OPTIONS, &mut ram).unwrap();
+        (0..60 + spared).for_each(|id| rings::insert(&mut db, rings::EVENT, id).unwrap());
+        db.nand_mut().fails_every = Some(1);
+        let refused = (0..60).filter(|id| rings::insert(&mut db, rings::EVENT, 1000 + id).is_err());
+        assert!(refused.count() > 30, "{spared}");
+        db.nand_mut().fails_every = None;
+        let is_left = (0..100).all(|_| db.maintain(Budget { operations: 500 }).unwrap());
+        assert!(!is_left, "{spared}: {:?}", db.stats());
+        stuck += u32::from(db.sync() == Err(DbError::Full));
+    }
+    assert!(stuck > 10, "{stuck} devices were worn out");
 }

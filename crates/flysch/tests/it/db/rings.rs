@@ -36,6 +36,8 @@ const BY_BYTES: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Bytes(100_000)))] };
 const BY_TIME: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Time(1000)))] };
+pub(super) const LEAST: Schema<'static> =
+    Schema { tables: &[table("note", None), table("event", Some(Keep::Rows(1)))] };
 pub(super) const ALL: Schema<'static> =
     Schema { tables: &[table("note", None), table("event", Some(Keep::Rows(u32::MAX)))] };
 pub(super) const OPTIONS: Options = Options { partition: None, seed: 5, capacity: 2000 };

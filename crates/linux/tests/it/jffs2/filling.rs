@@ -1,6 +1,8 @@
 //! Which block a mount goes on filling: one whose rest was certainly never programmed.
 
+use flysch_linux::filesystem::FsError;
 use flysch_linux::jffs2::Options;
+use flysch_linux::vfs::Vfs;
 use flysch_nand::{Nand, PageAddr};
 
 use super::images::Image;
@@ -71,4 +73,55 @@ fn a_block_is_filled_on_only_where_it_is_blank() {
         assert!(read_named(&mut vfs, "first").unwrap() == [1; 3000], "{rest:?}");
         assert!(read_named(&mut vfs, "second").unwrap() == [2; 3000], "{rest:?}");
     }
+}
+
+/// A summary does not list itself, nor what pads a page. Both are dead, whichever way a mount finds
+/// the nodes of a block: by its summary, or by scanning it where the summary is not there.
+#[test]
+fn as_much_fits_whether_a_mount_reads_summaries_or_nodes() {
+    let mut bench = Bench::new(small_part(PAGES, 40));
+    bench.options = Options { compressors: Vec::new(), summaries: true, ..bench.options };
+    bench.format().unwrap();
+    let mut vfs = bench.mount().unwrap();
+    let written = fill(&mut vfs, "old");
+    assert!(written > 100, "{written} files fit");
+    (0..written).step_by(2).for_each(|file| vfs.unlink(&format!("old{file}")).unwrap());
+    vfs.unmount().unwrap();
+    let listed = Image::of(&bench);
+    let mut scanned = listed.clone();
+    let mut markers = 0;
+    for block in scanned.data.chunks_mut(PAGES as usize * PAGE) {
+        let marker = block.last_chunk_mut::<4>().unwrap();
+        if *marker != [0xFF; 4] {
+            *marker = [0; 4];
+            markers += 1;
+        }
+    }
+    assert!(markers > 20, "{markers} blocks are full");
+    let fits = |image: &Image| {
+        let mut bench = image.bench();
+        bench.options = Options { compressors: Vec::new(), summaries: true, ..bench.options };
+        let mut vfs = bench.mount().unwrap();
+        fill(&mut vfs, "new")
+    };
+    let [listed, scanned] = [&listed, &scanned].map(fits);
+    assert!(scanned > 20, "{scanned} files fit");
+    assert_eq!(listed, scanned);
+}
+
+/// Write files of 1,000 bytes, each of them at once, until one does not fit; how many there are.
+fn fill(vfs: &mut Vfs, name: &str) -> u32 {
+    for file in 0.. {
+        let done = vfs.open(&format!("{name}{file}"), true).and_then(|fd| {
+            let written = vfs.write(fd, 0, &[7; 1000]).and_then(|_| vfs.fsync(fd));
+            vfs.close(fd)?;
+            written
+        });
+        match done {
+            Ok(()) => {}
+            Err(FsError::NoSpace) => return file,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    unreachable!("a device is full some time")
 }

@@ -230,10 +230,12 @@ impl Session<'_> {
             // Nothing is written: what was doubtful stays so.
             return Ok(());
         }
-        let mut now = self.states[found].clone();
+        let before = self.states[found].clone();
+        let mut now = before.clone();
         done(self.db.begin().map(drop))?;
         done(found::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;
-        *self.states = vec![now];
+        // A worn-out device may have no block for the record of what a ring gave back.
+        *self.states = vec![before, now];
         for &step in &life.steps {
             let mut prng = life.prng(seed, Some(step));
             if self.world.schema.ring_count() > 0 {
