@@ -113,7 +113,7 @@ fn as_much_fits_whether_a_mount_reads_summaries_or_nodes() {
 fn fill(vfs: &mut Vfs, name: &str) -> u32 {
     for file in 0.. {
         let done = vfs.open(&format!("{name}{file}"), true).and_then(|fd| {
-            let written = vfs.write(fd, 0, &[7; 1000]).and_then(|_| vfs.fsync(fd));
+            let written = vfs.write(fd, 0, &[7; 1000]).and_then(|()| vfs.fsync(fd));
             vfs.close(fd)?;
             written
         });
