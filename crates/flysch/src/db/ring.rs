@@ -217,8 +217,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "blocks go between transactions");
         for _ in 0..RECORDS_MAX {
-            let may_yield = self.schema.ring_count() > 0 && !self.rings.are_kept;
-            if !may_yield || self.check_space(Claim::Grow).is_ok() {
+            if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {
                 return Ok(());
             }
             if self.compaction.gone.is_none() {

@@ -258,7 +258,6 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         debug_assert!(self.records.marks.len() == 0, "what savepoints go back to is not moved");
         self.press_snapshots();
-        // Dead rows go first, then the oldest rows of the rings.
         if self.compaction.deleted > 0 {
             // Merges go on, which drop what was deleted.
             self.compact_towards(|db, more| {
@@ -269,7 +268,7 @@ impl<N: Nand> Db<'_, '_, N> {
             // What cannot be gained now is not sought again before each transaction.
             self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead(0);
         }
-        self.yield_rings()
+        Ok(())
     }
 
     /// Get the space for a transaction that follows deletes, and turns out to begin otherwise.

@@ -36,7 +36,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         // A long transaction was rolled back, or others were: their blocks are free once a record
         // says so.
         self.name_blocks_ahead()?;
+        // Dead rows go first, then the oldest rows of the rings.
         self.compact_ahead()?;
+        self.yield_rings()?;
         self.begin_now();
         Ok(Transaction { db: self })
     }

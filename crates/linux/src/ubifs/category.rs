@@ -42,8 +42,8 @@ impl Default for Categories {
         for category in [Category::DirtyIndex, Category::Dirty, Category::Free] {
             members[category as usize] = Members::Heap(Heap::default());
         }
-        let unused = [Category::Empty, Category::TakenEmpty, Category::Freeable];
-        for category in unused.into_iter().chain([Category::FreeableIndex]) {
+        let (empty, freeable) = (Category::Empty, Category::Freeable);
+        for category in [empty, Category::TakenEmpty, freeable, Category::FreeableIndex] {
             members[category as usize] = Members::List(Vec::new());
         }
         Self(members)

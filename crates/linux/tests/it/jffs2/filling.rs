@@ -1,4 +1,5 @@
-//! Which block a mount goes on filling: one whose rest was certainly never programmed.
+//! Which block a mount goes on filling: one whose rest was certainly never programmed; and how much
+//! fits after a mount.
 
 use flysch_linux::filesystem::FsError;
 use flysch_linux::jffs2::Options;
@@ -99,10 +100,8 @@ fn as_much_fits_whether_a_mount_reads_summaries_or_nodes() {
     }
     assert!(markers > 20, "{markers} blocks are full");
     let fits = |image: &Image| {
-        let mut bench = image.bench();
-        bench.options = Options { compressors: Vec::new(), summaries: true, ..bench.options };
-        let mut vfs = bench.mount().unwrap();
-        fill(&mut vfs, "new")
+        let bench = Bench { options: bench.options.clone(), ..image.bench() };
+        fill(&mut bench.mount().unwrap(), "new")
     };
     let [listed, scanned] = [&listed, &scanned].map(fits);
     assert!(scanned > 20, "{scanned} files fit");

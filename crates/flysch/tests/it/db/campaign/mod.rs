@@ -140,7 +140,8 @@ fn survive(first: u64, count: u64) -> Tally {
 /// in a transaction which had nothing but savepoints; a delete that sets null in a row whose values
 /// others, too long for that, have to copy; a row that was never committed, on a void page that old
 /// entries of its key and of a second index both name; pages that rotted in the copy of a block,
-/// which was still under way at the repair.
+/// which was still under way at the repair; a ring that gave rows back once a transaction had seen
+/// them; what a ring gave back on a device too worn to record it, which was there again.
 const WERE_NOT: [&str; 22] = [
     "405",
     "97",
