@@ -172,6 +172,7 @@ mod tests {
         hints.note_unit(&run, 6, (30, 40));
         assert_eq!([25, 27, 35].map(at), [unit, group, Some(Guide::Unit(6))]);
         hints.note_unit(&other, 5, (20, 30));
+        assert_eq!((at(25), hints.find(&other, 3, 25)), (unit, unit), "each run has its own");
         hints.forget(Some(&run));
         assert_eq!((at(11), at(25), hints.deny(&run, 23)), (None, None, false));
         assert_eq!(hints.find(&other, 3, 25), unit, "a run that stays keeps its hints");

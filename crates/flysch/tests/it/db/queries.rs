@@ -182,6 +182,16 @@ fn tops_are_stable() {
     });
 }
 
+/// A row of a byte more than a slot has would lie in the next one, too.
+#[test]
+fn rows_longer_than_a_slot_are_not_kept() {
+    let mut memory = [0; 30];
+    let mut top = Top::new(&mut memory, 5, Order::Ascending);
+    let answers = [4, 5, 6, 7].map(|len| top.offer(&Value::Integer(1), &[0; 9][..len]));
+    let too_long = |needed| Err(DbError::RowTooLong { needed });
+    assert_eq!(answers, [Ok(()), Ok(()), too_long(6), too_long(7)]);
+}
+
 #[test]
 fn ranges_by_first_columns_and_by_nullable_times_are_exact() {
     ask(|db| {

@@ -1,5 +1,7 @@
 //! Roots that go bad by themselves, and databases that are made where another one was.
 
+use std::collections::BTreeSet;
+
 use flysch::db::{Db, DbError, Direction, Durability, MountError};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
@@ -154,6 +156,21 @@ fn next_root(image: &Image, from: i64) -> (Image, usize) {
     (copy, newest / 8)
 }
 
+/// Of four roots in a row none is on the block of another, so that root blocks wear alike.
+#[test]
+fn roots_are_written_in_turn() {
+    let mut image = Image::blank(512, 96);
+    create(&mut image).unwrap();
+    let mut blocks = Vec::new();
+    for life in 0..20 {
+        let (next, block) = next_root(&image, life);
+        image = next;
+        blocks.push(block);
+        let last: BTreeSet<_> = blocks.iter().rev().take(4).collect();
+        assert_eq!(last.len(), blocks.len().min(4), "roots are on {blocks:?}");
+    }
+}
+
 /// A root block went bad by itself, and on another one nothing is seen of a root that was begun.
 /// The mount writes to one of the two. What the other one shows later hides no row.
 #[test]
@@ -271,6 +288,41 @@ fn a_root_that_was_begun_before_a_close_came_to_light_hides_nothing() {
         }
         assert_eq!(try_open(&mut image), Ok(count + 5), "after {lives} lives");
     }
+}
+
+/// A close is cut in any of its programs. The next life sees the page that was cut, goes on behind
+/// it, and after that nobody sees the page again. All rows are there.
+#[test]
+fn a_page_of_a_close_may_be_seen_once() {
+    let mut gone = 0;
+    for count in 1..60 {
+        let mut image = Image::blank(512, 96);
+        create(&mut image).unwrap();
+        let mut ram = vec![0; RAM];
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        (0..count).for_each(|id| insert(&mut db, &[id], 0, Durability::Durable).unwrap());
+        let mut last = Image::clone(db.nand());
+        db.nand_mut().moments = Some(Vec::new());
+        db.close().map(drop).unwrap();
+        for moment in image.moments.take().unwrap() {
+            let is_new =
+                |page: &usize| last.pages[*page].is_none() && moment.pages[*page].is_some();
+            let page = (0..moment.pages.len()).find(is_new);
+            last = moment;
+            let Some(page) = page else { continue };
+            for len in [1, 2, 20] {
+                let mut copy = last.clone();
+                live(&mut copy, count, len).unwrap();
+                if copy.pages[page] == last.pages[page] {
+                    copy.pages[page] = None;
+                    gone += 1;
+                    let story = format!("page {page} after {count} rows and {len} more");
+                    assert_eq!(try_open(&mut copy), Ok(count + len), "{story}");
+                }
+            }
+        }
+    }
+    assert!(gone > 0, "no page was seen once");
 }
 
 /// Eight root blocks are those of an older version, and do not move: an anchor has no room for so
