@@ -320,3 +320,21 @@ fn records_that_do_not_follow_the_log_are_passed_over() {
         }
     }
 }
+
+/// A memory of any size leaves a record of the log to be written in time. So no call writes all that
+/// was put off: beside the row's page it programs what a commit to the log does.
+#[test]
+fn a_large_memory_makes_no_long_calls() {
+    for (size, note_max) in [(8_000, 0), (60_000, 0), (1_000_000, 0), (1_000_000, 60)] {
+        let (mut image, mut ram) = (Image::blank(512, 256), vec![0; RAM]);
+        let mut memory = Memory::new(size, WriteRule::Overwrite);
+        let made = Db::create_with_nvram(&mut image, Some(&mut memory), &SCHEMA, OPTIONS, &mut ram);
+        let (mut db, mut most) = (made.unwrap(), 0);
+        for id in 0..3000 {
+            let before = db.stats().counts.programs_in_all();
+            insert(&mut db, &[id], note_max, Durability::Durable).unwrap();
+            most = most.max(db.stats().counts.programs_in_all() - before);
+        }
+        assert!(most <= 4, "a call programs {most} pages, with a memory of {size} bytes");
+    }
+}
