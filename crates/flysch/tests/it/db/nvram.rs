@@ -321,7 +321,7 @@ fn records_that_do_not_follow_the_log_are_passed_over() {
     }
 }
 
-/// A memory of any size leaves a record of the log to be written in time. So no call writes all that
+/// However large the memory is, records of the log are written in time. So no call writes all that
 /// was put off: beside the row's page it programs what a commit to the log does.
 #[test]
 fn a_large_memory_makes_no_long_calls() {

@@ -122,7 +122,7 @@ fn rows_that_rest_among_dead_ones_are_moved_rather_than_copied() {
         let mut prng = Prng::new(4);
         let before = db.stats().commits;
         while db.stats().erases < 64 * 40 {
-            update(&mut db, count - 1 - prng.below(count as u64 / 5).cast_signed());
+            update(&mut db, count - 1 - prng.below(count.cast_unsigned() / 5).cast_signed());
         }
         copied += db.stats().counts.programs_for(Cause::Scrub);
         commits += db.stats().commits - before;
