@@ -45,15 +45,22 @@ fn fill_by(
     text: &[u8],
     durability: Durability,
 ) -> i64 {
-    for id in from.. {
-        let mut tx = db.begin().unwrap();
-        match tx.insert(1, &[Value::Integer(id), Value::Blob(text)]) {
-            Ok(()) => tx.commit(durability).unwrap(),
-            Err(DbError::Full) => return id - from,
-            Err(error) => panic!("{error:?}"),
-        }
+    let mut id = from;
+    while add(db, id, text, durability) {
+        id += 1;
     }
-    unreachable!("a device is full at some time")
+    id - from
+}
+
+/// Insert a note in a transaction of its own; false where there is no room.
+fn add(db: &mut Db<'_, 'static, &mut Image>, id: i64, text: &[u8], durability: Durability) -> bool {
+    let mut tx = db.begin().unwrap();
+    match tx.insert(1, &[Value::Integer(id), Value::Blob(text)]) {
+        Ok(()) => tx.commit(durability).unwrap(),
+        Err(DbError::Full) => return false,
+        Err(error) => panic!("{error:?}"),
+    }
+    true
 }
 
 /// Count the notes by a scan.
@@ -89,11 +96,8 @@ fn lazy_commits_are_durable_where_blocks_go() {
     let mut durable = 0;
     for id in 0.. {
         let before = db.stats().counts.programs_for(Cause::Log);
-        let mut tx = db.begin().unwrap();
-        match tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 5])]) {
-            Ok(()) => tx.commit(Durability::Lazy).unwrap(),
-            Err(DbError::Full) => break,
-            Err(error) => panic!("{error:?}"),
+        if !add(&mut db, id, &[7; 5], Durability::Lazy) {
+            break;
         }
         if db.stats().counts.programs_for(Cause::Log) == before {
             continue;
