@@ -56,14 +56,13 @@ pub(crate) const OF_SORT: u8 = 0xFF;
 
 /// The newest version of the format. The upper half of a page's kind byte says which version a
 /// reader must know.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 
 impl Kind {
     /// The version that introduced the present form of this kind of page.
     const fn version(self) -> u8 {
         match self {
-            Self::Record => 5,
-            Self::Root => 4,
+            Self::Record | Self::Root => 6,
             Self::Anchor => 3,
             Self::Table => 2,
             Self::Confirm | Self::Name | Self::Rows | Self::More | Self::Summary | Self::Run => 1,

@@ -357,7 +357,7 @@ impl Store<'_> {
         self.job = None;
         match index {
             None => self.replace_recents(&mut out),
-            Some(index) => self.replace_levels(index, &out),
+            Some(index) => self.replace_levels(index, &mut out),
         }
     }
 
@@ -373,7 +373,7 @@ impl Store<'_> {
     }
 
     #[inline(never)]
-    fn replace_levels(&mut self, index: u8, out: &Run) {
+    fn replace_levels(&mut self, index: u8, out: &mut Run) {
         self.runs.change(|head| {
             if head.is_recent() && head.is(IN_JOB) {
                 head.indexes &= !(1 << index);

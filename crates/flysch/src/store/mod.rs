@@ -44,6 +44,7 @@ mod row_blocks;
 mod run;
 mod seek;
 mod solo;
+mod splitters;
 mod state;
 mod sweep;
 mod table;

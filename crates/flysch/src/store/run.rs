@@ -150,9 +150,11 @@ pub(crate) struct Run {
     pub(crate) pointers: (u32, u32),
     /// A bit for each index, set where codes of its section lie evenly.
     pub(crate) evens: u8,
+    /// How many splitters a level run has; None where it keeps none.
+    pub(super) splitters: Option<u8>,
     /// For a recent run the entries, the plan and the units of each section; for a level run the
-    /// plan.
-    detail: [u32; INDEX_MAX],
+    /// plan, and two splitters in each word behind it.
+    pub(super) detail: [u32; INDEX_MAX],
     /// The least and the greatest code of each section. A level run has one section.
     bounds: [(u64, u64); INDEX_MAX],
 }
@@ -183,6 +185,7 @@ impl Run {
             distinct: 0,
             pointers: (u32::MAX, 0),
             evens: 0,
+            splitters: None,
             detail: [0; INDEX_MAX],
             bounds: [(0, u64::MAX); INDEX_MAX],
         }
@@ -234,6 +237,11 @@ impl Run {
         self.bounds[at] = (least, greatest);
         self.head.indexes |= u8::from(units > 0) << index;
         entries <= 0xFFFF && planned <= 0xFF && units <= 0xFF
+    }
+
+    /// The least and the greatest code of a level run.
+    pub(super) const fn bounds_of_level(&self) -> (u64, u64) {
+        self.bounds[0]
     }
 
     /// Widen the range of pointers so that it has this one.

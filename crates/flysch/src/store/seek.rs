@@ -4,7 +4,7 @@
 //! The unit looked for is the first one that ends with the code or with a greater one. A first
 //! guess follows from the plan of the section, or else from its least and greatest code. From there
 //! the search leaps on, each leap twice as far, and then halves the distance. Where a section has
-//! fences, one of them tells the unit.
+//! fences, one of them tells the unit, and splitters tell which fences there are to choose from.
 
 use flysch_nand::Nand;
 
@@ -15,6 +15,7 @@ use super::fence::{self, Found, fence_of, group_of, group_start};
 use super::hints::Guide;
 use super::read::Reading;
 use super::run::Run;
+use super::splitters::Stretch;
 
 /// The state of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,10 @@ impl Seek {
             section.start + section.part(code, count, shape).min(further)
         };
         if by_fences {
-            let group = |unit| group_of(unit, shape);
-            let (high, next) = (group(high), group(unit));
-            let (low, leap, told_by) = (0, 0, None);
+            let (last, guess) = (group_of(high, shape), group_of(unit, shape));
+            let all = Stretch { low: 0, high: last, guess };
+            let Stretch { low, high, guess } = run.narrow(code, last, shape).unwrap_or(all);
+            let (next, leap, told_by) = (guess, 0, None);
             return Self { code, index, low, high, next, leap, by_fences, told_by };
         }
         let low = if section.planned > 0 { unit } else { low };

@@ -76,7 +76,9 @@ impl Limits<'_> {
         let is_fenced = u8::from(run.head.is(FENCED));
         let drops = u8::from(job.drops.keeps_all) << 1 | u8::from(job.drops.is_bottom);
         out.byte(is_fenced << 2 | drops);
-        self.config.form().emit(run, out);
+        let (form, mut run) = (self.config.form(), *run);
+        form.fit(&mut run, recent_size(self.config) - FRONT);
+        form.emit(&run, out);
         let Coding { rice, delta, flags, has_dups } = *coding;
         out.byte(rice | u8::from(has_dups) << 7);
         out.byte(delta);
@@ -253,7 +255,7 @@ impl Store<'_> {
         (!run.head.is(FENCED) || is_level && run.units >= 2).then_some(())?;
         let at = self.runs.slots().end;
         if is_level {
-            self.runs.insert(at, &run);
+            self.runs.insert(at, &mut run);
         } else {
             self.list_recent(at, &mut run);
         }

@@ -2,16 +2,17 @@
 //!
 //! ```text
 //! run      length | marks | Bloom filter 2 | body
-//! body     level | index, or a bit for each that it serves | flags 4, pieces 4
+//! body     level | index, or a bit for each that it serves | flags 4, splitters 1, pieces 3
 //!          | a bit for each even index
 //!          | (first, count) … | units | entries | distinct | pointers | plan or sections
 //! pointers least | greatest - least
-//! plan     units planned [ | least | greatest - least ]       of a level; codes if they are keys
+//! plan     units planned [ | least | greatest - least ] [ | count | splitter 2 … ]
+//!                                      of a level; codes and splitters if they are keys
 //! section  entries [ | planned | units [ | least | greatest - least ] ]
 //!                                      of a recent run, one for each index; codes if they are keys
 //! ```
 //!
-//! Marks, levels, plans and units of sections are bytes, the size of the Bloom filter is a u16,
+//! Marks, levels, counts, plans and units of sections are bytes, the size of the Bloom filter is a u16,
 //! other numbers are varints. The body is the same in the state of a log record.
 //!
 //! 1. Level runs come first, in any order. Recent runs follow, the oldest first.
@@ -31,6 +32,10 @@ pub(crate) const LEVELS_MAX: usize = 4;
 pub(crate) const SOURCES_MAX: usize = 2 + RECENTS_MAX + LEVELS_MAX;
 /// Bytes in front of the body.
 pub(crate) const FRONT: usize = 4;
+/// In the byte of flags: the number of pieces, and whether splitters follow the plan.
+const PIECES: u8 = 7;
+const HAS_SPLITTERS: u8 = 8;
+const _: () = assert!(EXTENTS_MAX <= PIECES as usize);
 /// Greatest number of bytes of a run in the table.
 const RECORD_MAX: usize = 255;
 
@@ -48,7 +53,8 @@ impl Form {
         let Head { level, indexes, flags, .. } = run.head;
         out.byte(level);
         out.byte(indexes);
-        out.byte(flags << 4 | run.extents().len() as u8);
+        let has_splitters = if run.splitters.is_some() { HAS_SPLITTERS } else { 0 };
+        out.byte(flags << 4 | has_splitters | run.extents().len() as u8);
         out.byte(run.evens);
         for extent in run.extents() {
             out.word(extent.first);
@@ -61,7 +67,8 @@ impl Form {
         if !run.head.is_recent() {
             let section = run.section(indexes);
             out.word(section.planned);
-            return self.emit_bounds(indexes, &section, out);
+            self.emit_bounds(indexes, &section, out);
+            return run.emit_splitters(out);
         }
         for index in 0..self.index_count {
             let section = run.section(index);
@@ -72,6 +79,18 @@ impl Form {
                 self.emit_bounds(index, &section, out);
             }
         }
+    }
+
+    /// Leave out splitters of a run until its body has so many bytes at most.
+    #[inline(never)]
+    pub(crate) fn fit(self, run: &mut Run, room: usize) {
+        let size = |run: &Run| {
+            let mut body = [0; RECORD_MAX];
+            let mut out = Writer::new(&mut body);
+            self.emit(run, &mut out);
+            out.at
+        };
+        while size(run) > room && run.thin_out() {}
     }
 
     fn emit_bounds(self, index: u8, section: &Section, out: &mut Writer<'_>) {
@@ -89,7 +108,7 @@ impl Form {
         let (level, indexes, counts) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
         run.head = Head { level, indexes, flags: counts >> 4, ..Head::default() };
         let evens = bytes.byte()?;
-        for _ in 0..counts & 15 {
+        for _ in 0..counts & PIECES {
             let extent = Extent { first: bytes.word()?, count: bytes.word()? };
             if extent.count == 0 || !run.add_extent(extent) {
                 return None;
@@ -98,7 +117,9 @@ impl Form {
         (run.units, run.entries, run.distinct) = (bytes.word()?, bytes.word()?, bytes.word()?);
         let least = bytes.word()?;
         run.pointers = (least, least.wrapping_add(bytes.word()?));
+        let has_splitters = counts & HAS_SPLITTERS != 0;
         if run.head.is_recent() {
+            (!has_splitters).then_some(())?;
             self.parse_sections(run, bytes)?;
             run.evens = evens;
             // A recent run does not serve an index any more whose entries went to a level.
@@ -111,7 +132,7 @@ impl Form {
         let section = self.parse_bounds(indexes, section, bytes)?;
         run.set_section(indexes, &section);
         run.evens = evens;
-        Some(())
+        if has_splitters { run.parse_splitters(bytes) } else { Some(()) }
     }
 
     fn parse_sections(self, run: &mut Run, bytes: &mut Parser<'_>) -> Option<()> {
@@ -157,7 +178,8 @@ const COUNT_SIZE: usize = 4;
 /// Greatest number of bytes of a least and a greatest key: both together have 64 bits and a carry.
 pub(crate) const BOUNDS_SIZE: usize = 19;
 
-/// Greatest number of bytes of all level runs.
+/// Greatest number of bytes of all level runs. Splitters take what runs leave of it, as few are as
+/// long as they can be.
 const fn levels_size(config: &StoreConfig) -> usize {
     let front = Form::front_size(config.numbers.page_count(), config.pointer_bits());
     let keys = config.key_level_count() as usize;
@@ -316,8 +338,13 @@ impl<'ram> Runs<'ram> {
         }
     }
 
-    /// Insert a run at a place of the table.
-    pub(crate) fn insert(&mut self, slot: usize, run: &Run) {
+    /// Insert a run at a place of the table. A level keeps as many of its splitters as there is
+    /// room for.
+    pub(crate) fn insert(&mut self, slot: usize, run: &mut Run) {
+        if !run.head.is_recent() {
+            let room = usize::from(self.reserved).saturating_sub(self.levels_used());
+            self.form.fit(run, room.saturating_sub(FRONT));
+        }
         let at = self.offset(slot);
         let used = usize::from(self.used);
         assert!(used + FRONT < self.bytes.len(), "merges end before the table is full");
@@ -335,6 +362,12 @@ impl<'ram> Runs<'ram> {
         self.bytes[at..used + len].rotate_right(len);
         self.used += len as u16;
         self.len += 1;
+    }
+
+    /// Bytes of the level runs.
+    fn levels_used(&self) -> usize {
+        let levels = self.heads().filter(|(_, head)| !head.is_recent());
+        levels.map(|(slot, _)| usize::from(self.bytes[self.offset(slot)])).sum()
     }
 
     pub(crate) fn remove(&mut self, slot: usize) {
@@ -376,11 +409,11 @@ mod tests {
         let mut level = Run::of_level(1, 2, 0);
         assert!(level.add_extent(Extent { first: 9000, count: 777 }));
         (level.units, level.entries, level.distinct) = (3000, 100_000, 999);
-        runs.insert(0, &recent);
-        runs.insert(0, &level);
+        runs.insert(0, &mut recent);
+        runs.insert(0, &mut level);
         recent.head.bloom_size = 513;
         recent.head.marks = 1;
-        runs.insert(1, &recent);
+        runs.insert(1, &mut recent);
         assert_eq!(runs.run(0), level);
         assert_eq!(runs.run(1), recent);
         assert_eq!(runs.run(2).head.bloom_size, 0);
@@ -390,5 +423,22 @@ mod tests {
         runs.change(|head| head.marks |= 4);
         assert!(runs.heads().all(|(_, head)| head.marks == 4));
         assert!(runs.run(1).head.is_recent());
+    }
+
+    #[test]
+    fn a_level_has_the_splitters_for_which_there_is_room() {
+        let form = Form { index_count: 1, keys: 1 };
+        let mut level = Run::of_level(0, 1, 0);
+        (level.units, level.entries, level.splitters) = (400, 9000, Some(0));
+        (0..=14).for_each(|group| level.note_group(group, u64::from(group) << 20));
+        for (reserved, count) in [(99, Some(14)), (50, Some(7)), (40, Some(3)), (0, None)] {
+            let mut memory = [0; 200];
+            let mut runs =
+                Runs { bytes: &mut memory, form, used: 0, len: 0, longest: 60, reserved };
+            runs.insert(0, &mut { level });
+            assert_eq!(runs.run(0).splitters, count);
+            let used = runs.levels_used();
+            assert!(used <= usize::from(reserved) || count.is_none(), "{used} of {reserved}");
+        }
     }
 }

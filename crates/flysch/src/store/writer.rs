@@ -5,7 +5,7 @@
 
 use super::entry::{Entry, INDEX_MAX, Shape};
 use super::error::StoreError;
-use super::fence::{Behind, Fence, ends_group};
+use super::fence::{Behind, Fence, ends_group, group_of, group_start};
 use super::plan::{Estimate, rice_of};
 use super::run::{FENCED, Run, Section};
 use super::unit::{Coding, UnitWriter};
@@ -176,6 +176,7 @@ impl Output {
         self.section =
             Section { entries: 0, planned, units: 0, start, least, greatest, is_even, is_fenced };
         self.run.head.marks |= if is_fenced { FENCED } else { 0 };
+        self.run.splitters = (is_fenced && is_keys).then_some(0);
         self.is_ended = false;
         self.coding = estimate.coding(shape);
         self.floor = 0;
@@ -201,7 +202,7 @@ impl Output {
             && let Next::Entry(entry) = source.peek()?
         {
             let goes_on = !is_first && entry.code == floor;
-            fence.note(self.run.units, entry.code, goes_on, shape);
+            self.note_unit(entry.code, goes_on, shape, fence);
         }
         let spills = loop {
             let entry = match source.peek()? {
@@ -229,10 +230,20 @@ impl Output {
         let Some(index) = self.index else { unreachable!("the page has an entry") };
         let shape = shapes[usize::from(index)];
         if self.section.is_fenced {
-            fence.note(self.run.units, self.floor, true, shape);
+            self.note_unit(self.floor, true, shape, fence);
         }
         UnitWriter::new(self.coding, shape).close(unit, shape, true, self.floor);
         self.end_unit();
+    }
+
+    /// Note with which code the next unit begins, and whether that code began before.
+    fn note_unit(&mut self, first: u64, goes_on: bool, shape: Shape, fence: &mut Fence<'_>) {
+        let unit = self.run.units;
+        fence.note(unit, first, goes_on, shape);
+        let group = group_of(unit, shape);
+        if unit == group_start(group, shape) {
+            self.run.note_group(group, first);
+        }
     }
 
     fn note(&mut self, entry: &Entry, last: Option<Entry>, gaps: &mut Gaps) {

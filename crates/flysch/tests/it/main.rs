@@ -7,6 +7,7 @@ mod model;
 mod store_defects;
 mod store_faults;
 mod store_model;
+mod store_reads;
 
 /// A number that the environment tells; None where it tells none.
 fn told(name: &str) -> Option<u64> {

@@ -105,6 +105,23 @@ fn what_was_acknowledged_outlives_doubtful_pages() {
     histories(1500, 40, None);
 }
 
+/// The block table of a large device fills several pages, which are programmed at several commits.
+/// What changes between the first and the last of them is in the checkpoint behind them.
+#[test]
+fn changes_between_the_pages_of_a_table_are_kept() {
+    let (mut image, mut ram) = (created(520, RAM), vec![0; RAM]);
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    for count in 1..=300 {
+        insert(&mut db, &[count - 1], 700, Durability::Durable).unwrap();
+        if count % 4 == 0 {
+            let (mut copy, mut ram) = ((*db.nand()).clone(), vec![0; RAM]);
+            let mut db = Db::open(&mut copy, &SCHEMA, OPTIONS, &mut ram).unwrap();
+            let numbers: Vec<i64> = (0..count).collect();
+            assert!(rows(&mut db, Direction::Forward) == Ok(expected(&numbers, 700)), "{count}");
+        }
+    }
+}
+
 /// A program or an erase that fails leaves a doubtful page on a block that is marked.
 ///
 /// The name page of a list failed, the database was closed, and the next session went on in that

@@ -17,9 +17,9 @@ const LOG_CODE: u16 = 0xFFFC;
 
 /// Kinds of pages, as their headers have them.
 pub(super) mod kind {
-    pub(in super::super) const ROOT: u8 = 0x40;
+    pub(in super::super) const ROOT: u8 = 0x60;
     pub(in super::super) const NAME: u8 = 0x12;
-    pub(in super::super) const RECORD: u8 = 0x53;
+    pub(in super::super) const RECORD: u8 = 0x63;
     pub(in super::super) const ROWS: u8 = 0x14;
     pub(in super::super) const MORE: u8 = 0x15;
     pub(in super::super) const SUMMARY: u8 = 0x16;

@@ -17,7 +17,7 @@ const ROWS: i64 = 80;
 const BLOCK: usize = 8 * 512;
 const RAM: usize = 9_000;
 /// Blocks of the image of each version.
-const BLOCKS: [u32; 5] = [40, 40, 64, 64, 64];
+const BLOCKS: [u32; 6] = [40, 40, 64, 64, 64, 64];
 /// Lives that end by a cut before the image is left: root blocks have moved then.
 const LIVES: i64 = 75;
 
