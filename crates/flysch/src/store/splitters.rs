@@ -199,6 +199,9 @@ mod tests {
                 assert!((low..=high).contains(&group), "{group} of {last}: {low} to {high}");
                 assert!(high - low < 2 * stride_of(last), "{group} of {last}: {low} to {high}");
                 assert!(guess <= high, "{group} of {last}");
+                // A code that is a little less may be rounded alike, and begins before.
+                let Stretch { low, high, .. } = run.narrow(first(group) - 1, last, shape).unwrap();
+                assert!((low..=high).contains(&group.saturating_sub(1)), "before {group}");
             }
             assert_eq!(run.narrow(0, last, shape).unwrap().low, 0);
             assert_eq!(run.narrow(u64::MAX, last, shape).unwrap().high, last);

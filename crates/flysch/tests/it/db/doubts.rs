@@ -109,11 +109,11 @@ fn what_was_acknowledged_outlives_doubtful_pages() {
 /// What changes between the first and the last of them is in the checkpoint behind them.
 #[test]
 fn changes_between_the_pages_of_a_table_are_kept() {
-    let (mut image, mut ram) = (created(520, RAM), vec![0; RAM]);
+    let (mut image, mut ram) = (created(330, RAM), vec![0; RAM]);
     let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
-    for count in 1..=300 {
+    for count in 1..=900 {
         insert(&mut db, &[count - 1], 700, Durability::Durable).unwrap();
-        if count % 4 == 0 {
+        if count % 3 == 0 {
             let (mut copy, mut ram) = ((*db.nand()).clone(), vec![0; RAM]);
             let mut db = Db::open(&mut copy, &SCHEMA, OPTIONS, &mut ram).unwrap();
             let numbers: Vec<i64> = (0..count).collect();

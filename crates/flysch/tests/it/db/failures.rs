@@ -14,7 +14,7 @@ const RAM: usize = 9_000;
 /// refuses what is done to a block with a mark.
 #[test]
 fn blocks_that_failed_are_marked_and_left() {
-    for every in [17, 40, 101] {
+    for every in [17, 19, 23, 29, 31, 37, 40, 43, 53, 67, 79, 101] {
         let mut image = created(200, RAM);
         image.fails_every = Some(every);
         let (mut kept, mut next) = (Vec::new(), 0);
