@@ -12,8 +12,8 @@
 //!
 //! 1. Rounding keeps the order. So a code whose distance is rounded to more than a splitter begins
 //!    in the splitter's group or behind it, and one that is rounded to less begins before it.
-//! 2. How far apart they lie follows from their number and that of the groups. Where no power of two
-//!    fits both, the run is searched without.
+//! 2. How far apart they lie follows from their number and that of the groups. Where no power of
+//!    two fits both, the run is searched without.
 //! 3. They are left out, every second one at a time, where the table of runs has no room for them.
 
 use super::bytes::{Parser, Writer};

@@ -12,8 +12,8 @@
 //!                                      of a recent run, one for each index; codes if they are keys
 //! ```
 //!
-//! Marks, levels, counts, plans and units of sections are bytes, the size of the Bloom filter is a u16,
-//! other numbers are varints. The body is the same in the state of a log record.
+//! Marks, levels, counts, plans and units of sections are bytes, the size of the Bloom filter is a
+//! u16, other numbers are varints. The body is the same in the state of a log record.
 //!
 //! 1. Level runs come first, in any order. Recent runs follow, the oldest first.
 
