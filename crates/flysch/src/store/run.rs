@@ -154,7 +154,7 @@ pub(crate) struct Run {
     pub(super) splitters: Option<u8>,
     /// For a recent run the entries, the plan and the units of each section; for a level run the
     /// plan, and two splitters in each word behind it.
-    pub(super) detail: [u32; INDEX_MAX],
+    detail: [u32; INDEX_MAX],
     /// The least and the greatest code of each section. A level run has one section.
     bounds: [(u64, u64); INDEX_MAX],
 }
@@ -239,9 +239,16 @@ impl Run {
         entries <= 0xFFFF && planned <= 0xFF && units <= 0xFF
     }
 
-    /// The least and the greatest code of a level run.
-    pub(super) const fn bounds_of_level(&self) -> (u64, u64) {
-        self.bounds[0]
+    pub(super) fn splitter(&self, at: usize) -> u16 {
+        let word = self.detail[1 + at / 2];
+        (word >> (at % 2 * 16)) as u16
+    }
+
+    pub(super) fn set_splitter(&mut self, at: usize, splitter: u16) {
+        debug_assert!(!self.head.is_recent(), "the words of a recent run are its sections'");
+        debug_assert!(1 + at / 2 < INDEX_MAX, "there is room for the splitter");
+        let (word, shift) = (&mut self.detail[1 + at / 2], at % 2 * 16);
+        *word = *word & !(0xFFFF << shift) | u32::from(splitter) << shift;
     }
 
     /// Widen the range of pointers so that it has this one.

@@ -53,8 +53,8 @@ impl Seek {
             let (last, guess) = (group_of(high, shape), group_of(unit, shape));
             let all = Stretch { low: 0, high: last, guess };
             let Stretch { low, high, guess } = run.narrow(code, last, shape).unwrap_or(all);
-            let (next, leap, told_by) = (guess, 0, None);
-            return Self { code, index, low, high, next, leap, by_fences, told_by };
+            let (next, told_by) = (guess, None);
+            return Self { code, index, low, high, next, leap: 0, by_fences, told_by };
         }
         let low = if section.planned > 0 { unit } else { low };
         Self { code, index, low, high, next: unit, leap: 1, by_fences, told_by: None }

@@ -62,22 +62,11 @@ const fn least_of(splitter: u16) -> Option<u64> {
 }
 
 impl Run {
-    fn splitter(&self, at: usize) -> u16 {
-        let word = self.detail[1 + at / 2];
-        (word >> (at % 2 * 16)) as u16
-    }
-
-    fn set_splitter(&mut self, at: usize, splitter: u16) {
-        debug_assert!(at < SPLITTERS_MAX, "there is room for the splitter");
-        let (word, shift) = (&mut self.detail[1 + at / 2], at % 2 * 16);
-        *word = *word & !(0xFFFF << shift) | u32::from(splitter) << shift;
-    }
-
     /// Note with which code a group begins, as the groups are written one after the other. Where
     /// some were left out while the run was under way, it goes on without.
     pub(super) fn note_group(&mut self, group: u32, code: u64) {
         let Some(behind) = group.checked_sub(1) else { return };
-        let (least, _) = self.bounds_of_level();
+        let Section { least, .. } = self.section(self.head.indexes);
         debug_assert!(least <= code, "the bounds of a section were known");
         let (before, stride) = (stride_of(behind), stride_of(group));
         self.splitters = self.splitters.filter(|&count| u32::from(count) == behind / before);
@@ -92,15 +81,14 @@ impl Run {
         }
     }
 
-    /// Leave out every second splitter, or the last; false where none were kept.
-    pub(super) fn thin_out(&mut self) -> bool {
-        let Some(count) = self.splitters.map(usize::from) else { return false };
+    /// Leave out every second splitter, or the last.
+    pub(super) fn thin_out(&mut self) {
+        let count = usize::from(self.splitters.unwrap_or(0));
         for at in 0..count {
             let kept = if at < count / 2 { self.splitter(2 * at + 1) } else { 0 };
             self.set_splitter(at, kept);
         }
         self.splitters = (count > 1).then_some(count as u8 / 2);
-        true
     }
 
     /// Where to seek a code among the groups up to the last one; None where no splitters tell.
@@ -113,7 +101,7 @@ impl Run {
         if last / stride != count {
             return None;
         }
-        let (lowest, greatest) = self.bounds_of_level();
+        let Section { least: lowest, greatest, .. } = self.section(self.head.indexes);
         let distance = rounded(code.saturating_sub(lowest));
         let passed = |is_passed: fn(&u16, &u16) -> bool| {
             let all = (0..count as usize).map(|at| self.splitter(at));
@@ -205,11 +193,13 @@ mod tests {
             }
             assert_eq!(run.narrow(0, last, shape).unwrap().low, 0);
             assert_eq!(run.narrow(u64::MAX, last, shape).unwrap().high, last);
-            while run.thin_out() && run.splitters.is_some() {
+            run.thin_out();
+            while run.splitters.is_some() {
                 for group in 0..=last {
                     let Stretch { low, high, .. } = run.narrow(first(group), last, shape).unwrap();
                     assert!((low..=high).contains(&group), "{group} of {last}: {low} to {high}");
                 }
+                run.thin_out();
             }
         }
     }
@@ -241,7 +231,7 @@ mod tests {
             read.parse_splitters(&mut Parser { bytes }).map(|()| read)
         };
         let read = parse(&bytes[..size]).unwrap();
-        assert_eq!((read.splitters, read.detail), (run.splitters, run.detail));
+        assert_eq!(read, run);
         assert_eq!(parse(&bytes[..size - 1]), None, "a part is missing");
         bytes[1..3].fill(0xF0);
         assert_eq!(parse(&bytes[..size]), None, "the first is not the least");

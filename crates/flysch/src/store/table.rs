@@ -90,7 +90,9 @@ impl Form {
             self.emit(run, &mut out);
             out.at
         };
-        while size(run) > room && run.thin_out() {}
+        while run.splitters.is_some() && size(run) > room {
+            run.thin_out();
+        }
     }
 
     fn emit_bounds(self, index: u8, section: &Section, out: &mut Writer<'_>) {
@@ -238,7 +240,7 @@ impl<'ram> Runs<'ram> {
     /// Recent runs that certainly still fit, even if they and the levels become as long as they
     /// can.
     pub(crate) fn room(&self) -> usize {
-        let recents = self.recents().map(|(slot, _)| usize::from(self.bytes[self.offset(slot)]));
+        let recents = self.recents().map(|(slot, _)| self.size_of(slot));
         let (count, size) = recents.fold((0, 0), |(count, all), size| (count + 1, all + size));
         let left = self.bytes.len() - usize::from(self.reserved);
         let fitting = left.saturating_sub(size) / usize::from(self.longest);
@@ -248,6 +250,11 @@ impl<'ram> Runs<'ram> {
     fn offset(&self, slot: usize) -> usize {
         debug_assert!(slot <= usize::from(self.len), "runs follow each other");
         (0..slot).fold(0, |at, _| at + usize::from(self.bytes[at]))
+    }
+
+    /// Bytes of a run in the table.
+    fn size_of(&self, slot: usize) -> usize {
+        usize::from(self.bytes[self.offset(slot)])
     }
 
     /// The head of a run.
@@ -367,7 +374,7 @@ impl<'ram> Runs<'ram> {
     /// Bytes of the level runs.
     fn levels_used(&self) -> usize {
         let levels = self.heads().filter(|(_, head)| !head.is_recent());
-        levels.map(|(slot, _)| usize::from(self.bytes[self.offset(slot)])).sum()
+        levels.map(|(slot, _)| self.size_of(slot)).sum()
     }
 
     pub(crate) fn remove(&mut self, slot: usize) {
