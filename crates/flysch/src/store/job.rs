@@ -241,7 +241,8 @@ impl Store<'_> {
         if self.inputs.is_empty() {
             self.inputs.open(&self.runs, job.index, self.windows.len());
         }
-        let (before, mut done) = (job.out, job.done);
+        let before = job.out;
+        let mut done = job.done;
         let (filled, reads) = self.fill(media, lent, &mut done);
         let mut work = Work { reads, programs: 0, is_left: true };
         let fill = match filled {

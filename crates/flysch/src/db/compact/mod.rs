@@ -84,6 +84,15 @@ enum Look {
     Unfit,
 }
 
+/// What a step goes on with behind the rows that it looked up. It does so on a stack without them.
+enum Then {
+    Nothing,
+    /// The window is moved, for a long row comes next.
+    Window,
+    /// This long row is moved.
+    Long(Candidate),
+}
+
 impl Compaction {
     /// The state before anything was moved. With these fields among those that `Db::blank` sets,
     /// the compiler makes the database twice, which takes 3.6 KB of stack.
@@ -159,21 +168,26 @@ impl<N: Nand> Db<'_, '_, N> {
         if self.media.spans.as_slice().len() >= SPANS_LAST {
             return Ok(false);
         }
-        let Some(victim) = self.compaction.victim else {
+        let Some(victim) = &self.compaction.victim else {
             return self.begin_victim();
         };
         if victim.is_surveyed {
-            return self.survey(victim);
+            return self.survey();
         }
         let payload = self.media.layout().payload_size();
         let is_full = victim.bytes >= payload || victim.len + LOOKED_UP > WINDOW_MAX;
-        if is_full {
+        let is_through = victim.upto.page + 1 >= self.media.geometry().pages_per_block;
+        if is_full || is_through && victim.bytes > 0 {
             return self.move_window();
         }
-        if victim.upto.page + 1 >= self.media.geometry().pages_per_block {
-            return if victim.bytes > 0 { self.move_window() } else { Ok(self.end_victim()) };
+        if is_through {
+            return Ok(self.end_victim());
         }
-        self.look_up(victim)
+        match self.look_up()? {
+            Then::Nothing => Ok(true),
+            Then::Window => self.move_window(),
+            Then::Long(row) => self.move_long(row).map(|()| true),
+        }
     }
 
     /// Finish the victim, whose rows are all moved; false where the block before it still waits for
@@ -234,29 +248,34 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Look up whether the next rows of the victim are current.
     #[inline(never)]
-    fn look_up(&mut self, victim: Victim) -> Result<bool, DbError> {
-        match self.look_at(victim)? {
+    fn look_up(&mut self) -> Result<Then, DbError> {
+        let Some(Victim { upto, len, .. }) = self.compaction.victim else {
+            return Ok(Then::Nothing);
+        };
+        // By reference: a second copy of the rows would lie on the stack below each lookup.
+        match &self.look_at()? {
             Look::Unfit => self.give_up_victim(),
-            Look::End | Look::More => {
-                let upto = Place { page: victim.upto.page + 1, at: 0 };
-                self.note_upto(upto);
-            }
-            Look::Long(_) if victim.len > 0 => return self.move_window(),
-            Look::Long(row) => self.move_long(victim, row)?,
+            Look::End | Look::More => self.note_upto(Place { page: upto.page + 1, at: 0 }),
+            Look::Long(_) if len > 0 => return Ok(Then::Window),
+            Look::Long(row) => return Ok(Then::Long(*row)),
             Look::Rows { rows, count, upto, .. } => {
                 // Where a page of an index cannot be read, the window stays as it was.
-                let mut victim = victim;
-                for row in &rows[..count] {
-                    let is_there = self.stays(row)?;
-                    let drops = (is_there && row.is_tombstone).then(|| self.store.drops());
-                    victim.push(is_there, row.len);
-                    victim.tombstones_at = victim.tombstones_at.or(drops);
+                let mut are_there = [false; LOOKED_UP];
+                for (row, is_there) in rows[..*count].iter().zip(&mut are_there) {
+                    *is_there = self.stays(row)?;
                 }
-                self.compaction.victim = Some(victim);
-                self.note_upto(upto);
+                let drops = self.store.drops();
+                if let Some(victim) = &mut self.compaction.victim {
+                    for (row, is_there) in rows[..*count].iter().zip(are_there) {
+                        let drops = (is_there && row.is_tombstone).then_some(drops);
+                        victim.push(is_there, row.len);
+                        victim.tombstones_at = victim.tombstones_at.or(drops);
+                    }
+                }
+                self.note_upto(*upto);
             }
         }
-        Ok(true)
+        Ok(Then::Nothing)
     }
 
     /// Whether a row of a victim has to be moved: it is current, or a tombstone still needed. Cost:
@@ -286,7 +305,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// The next rows of a page of the victim. Cost: one read.
     #[inline(never)]
-    fn look_at(&mut self, victim: Victim) -> Result<Look, DbError> {
+    fn look_at(&mut self) -> Result<Look, DbError> {
+        let Some(victim) = &self.compaction.victim else { return Ok(Look::End) };
         let (layout, schema, hash) = (self.media.layout(), self.schema, self.key);
         let Place { page, at } = victim.upto;
         let here = victim.page(page, self.media.geometry().pages_per_block);

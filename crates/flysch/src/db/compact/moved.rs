@@ -14,7 +14,8 @@ const ROWS_MIN: usize = 8;
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Move a row that is longer than a page, if it is current.
-    pub(super) fn move_long(&mut self, victim: Victim, row: Candidate) -> Result<(), DbError> {
+    pub(super) fn move_long(&mut self, row: Candidate) -> Result<(), DbError> {
+        let Some(victim) = self.compaction.victim else { return Ok(()) };
         debug_assert!(row.len > self.media.layout().payload_size(), "others move in a window");
         let pages = row.len.div_ceil(self.media.layout().payload_size()) as u32;
         let behind = Place { page: victim.upto.page + pages, at: 0 };
@@ -53,20 +54,29 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Copy rows of the window to a page of moved rows, as many as fit the page and the memory
-    /// table.
+    /// Make room for the entries of the window's rows, and move them.
     #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
-        let Some(mut victim) = self.compaction.victim else { return Ok(false) };
+        let Some(victim) = &self.compaction.victim else { return Ok(false) };
         debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
         let rows = victim.rows_of_page(self.media.layout().payload_size());
         self.make_room_for_moved(widest * rows.max(ROWS_MIN), widest * ROWS_MIN)?;
-        if victim.tombstones_at.is_some_and(|drops| drops != self.store.drops()) {
+        let drops = self.store.drops();
+        if let Some(victim) = &mut self.compaction.victim
+            && victim.tombstones_at.is_some_and(|before| before != drops)
+        {
             victim.forget();
-            self.compaction.victim = Some(victim);
             return Ok(true);
         }
+        self.copy_window(widest)
+    }
+
+    /// Copy rows of the window to a page of moved rows, as many as fit the page and the memory
+    /// table.
+    #[inline(never)]
+    fn copy_window(&mut self, widest: usize) -> Result<bool, DbError> {
+        let Some(mut victim) = self.compaction.victim else { return Ok(false) };
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let before = (victim.from, victim.len);
         self.forget_frame();

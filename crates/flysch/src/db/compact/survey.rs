@@ -16,7 +16,7 @@ use flysch_nand::Nand;
 
 use super::super::{Db, DbError};
 use super::Look;
-use super::victim::{DEAD_MIN, Place, Victim};
+use super::victim::{DEAD_MIN, Place};
 use crate::media::{DEAD_MAX, Use};
 
 /// Dead sixteenths of a block from which on a survey has its rows moved.
@@ -96,14 +96,14 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Look up rows of the next page of a surveyed block. Cost: that of a step of compaction that
     /// looks rows up.
     #[inline(never)]
-    pub(super) fn survey(&mut self, victim: Victim) -> Result<bool, DbError> {
-        debug_assert!(victim.is_surveyed && victim.len == 0, "a survey has no window");
-        if victim.upto.page >= self.pages_of_rows() {
-            self.end_survey(&victim);
+    pub(super) fn survey(&mut self) -> Result<bool, DbError> {
+        let page = self.compaction.victim.map_or(0, |victim| victim.upto.page);
+        if page >= self.pages_of_rows() {
+            self.end_survey();
             return Ok(true);
         }
         let payload = self.media.layout().payload_size();
-        let live = match self.look_at(victim)? {
+        let live = match &self.look_at()? {
             Look::Unfit => {
                 self.give_up_victim();
                 return Ok(true);
@@ -113,7 +113,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Look::Rows { rows, count, upto, used } => {
                 let (mut live, least) = (0, self.moved_size_min());
                 debug_assert!(upto.at > 0, "rows have bytes");
-                for row in &rows[..count] {
+                for row in &rows[..*count] {
                     if self.stays(row)? {
                         live += row.len.max(least);
                     }
@@ -122,8 +122,12 @@ impl<N: Nand> Db<'_, '_, N> {
             }
         };
         debug_assert!(live <= payload, "a page has no more than it holds");
-        let upto = Place { page: victim.upto.page + self.surveyed_step(), at: 0 };
-        self.compaction.victim = Some(Victim { upto, bytes: victim.bytes + live, ..victim });
+        let step = self.surveyed_step();
+        if let Some(victim) = &mut self.compaction.victim {
+            debug_assert!(victim.is_surveyed && victim.len == 0, "a survey has no window");
+            victim.upto = Place { page: page + step, at: 0 };
+            victim.bytes += live;
+        }
         Ok(true)
     }
 
@@ -135,8 +139,8 @@ impl<N: Nand> Db<'_, '_, N> {
         self.media.layout().payload_size() / rows.max(1)
     }
 
-    fn end_survey(&mut self, victim: &Victim) {
-        self.compaction.victim = None;
+    fn end_survey(&mut self) {
+        let Some(victim) = self.compaction.victim.take() else { return };
         let Some(block) = self.media.table.find(victim.space, victim.number) else { return };
         let size = self.rows_size(victim.upto.page / self.surveyed_step());
         debug_assert!(victim.bytes <= size, "a page holds no more than its payload");
