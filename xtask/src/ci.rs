@@ -5,6 +5,7 @@
 
 use crate::{Outcome, book, examples, packages, plant, results, shell, size, smoke, vm};
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 struct Stage {
@@ -70,18 +71,25 @@ fn doc() -> Outcome {
     shell::run(command.env("RUSTDOCFLAGS", "-Dwarnings"))
 }
 
+/// Build the release binary, and beside it the workspace for the examples and tests: the release
+/// build ends with minutes on one processor.
 fn build() -> Outcome {
-    shell::release_binary().map(drop)
+    thread::scope(|scope| {
+        let release = || shell::release_binary().map(drop).map_err(|error| error.to_string());
+        let release = scope.spawn(release);
+        shell::run(&mut shell::cargo(&["build", "--workspace", "--examples"]))?;
+        Ok(release.join().map_err(|_| "the release build panicked")??)
+    })
 }
 
-/// Run the examples of the lab as a library, and that of the engine. They are built together with
+/// Run the examples of the lab as a library, and those of the engine. They are built together with
 /// the whole workspace, as the tests are: an example alone would have its packages built anew, with
 /// other features.
 fn example() -> Outcome {
-    shell::run(&mut shell::cargo(&["build", "--workspace", "--examples"]))?;
     let this = std::env::current_exe()?;
     let folder = this.with_file_name("examples");
-    for name in ["compare_two", "own_workload", "own_index", "own_filesystem", "logger"] {
+    for name in ["compare_two", "own_workload", "own_index", "own_filesystem", "logger", "spi_nand"]
+    {
         let mut example = Command::new(folder.join(name));
         shell::run(example.current_dir(shell::root()))?;
     }

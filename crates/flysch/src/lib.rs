@@ -18,6 +18,11 @@
     reason = "positions within a page, a block or a chip: geometries are checked when mounted"
 )]
 
+/// The guide, so that its example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+pub struct Guide;
+
 pub mod bytes;
 pub mod cache;
 pub mod db;

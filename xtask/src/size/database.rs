@@ -15,8 +15,8 @@ const OTHERS: &str = "core library, and what was put into the firmware's own fun
 pub(super) const CODE: &str = " bytes of code,";
 
 /// What each firmware asks of the database.
-const ALL: &str = "all: update, delete, scan, maintain and close as well";
-const GROUND: &str = "the ground floor: create, open, insert, commit, get, find, range";
+const ALL: &str = "all: update, delete, scan and maintain as well";
+const GROUND: &str = "the ground floor: format, session, insert, commit, get, find, range";
 
 /// The section of the document.
 pub(super) fn section(object: &Object, ground: &Object) -> Outcome<String> {

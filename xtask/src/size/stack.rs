@@ -16,8 +16,8 @@ const CALLS: &str = "
 ### Stack
 
 What the deepest calls of the firmware take, with all that they call. Calls that the compiler put
-into the firmware's own function are not listed. Creating and opening hold the fields of the
-database until they give it to the caller.
+into the firmware's own function are not listed. A session holds the fields of the database, and
+below them stands what the firmware does in it. A format holds them too.
 
 | call | bytes |
 |---|--:|
@@ -107,8 +107,8 @@ pub(super) fn section(object: &Object) -> Outcome<String> {
     write!(
         text,
         "\nCalls by a pointer (sources of entries, clock, memory beside the chip) come on top. The\n\
-         deepest of the engine's own functions that are called so takes {deepest} bytes. The database is a\n\
-         value: who holds it has its fields on top as well.\n"
+         deepest of the engine's own functions that are called so takes {deepest} bytes. A\n\
+         database that is returned as a value, as `Db::open` does, takes its fields about three times.\n"
     )?;
     Ok(text)
 }

@@ -266,8 +266,14 @@ impl<N: Nand> Db<'_, '_, N> {
     /// what it finds. Cost: as [`Db::sync`], and an erase and a name page where a list of log
     /// blocks ends.
     pub fn close(mut self) -> Result<N, DbError> {
+        self.end()?;
+        Ok(self.into_nand())
+    }
+
+    /// End the session, as [`Db::close`] says.
+    pub(super) fn end(&mut self) -> Result<(), DbError> {
         if self.doubt.as_ref().is_some_and(|doubt| doubt.is_clean) && !self.is_lazy {
-            return Ok(self.into_nand());
+            return Ok(());
         }
         self.roll_back_open()?;
         self.settle()?;
@@ -275,8 +281,7 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.doubt.is_none(), "a close says nothing of what is not certain");
         self.forget_nvram();
         let Recording { body, log, media, frame, .. } = self.recording();
-        log.close(media, &body, frame)?;
-        Ok(self.into_nand())
+        Ok(log.close(media, &body, frame)?)
     }
 
     /// Free the blocks that nothing on flash refers to any more.

@@ -79,61 +79,80 @@ impl Kept {
     }
 }
 
-/// All indexes of a schema in their order.
-fn all<'s>(schema: &Schema<'s>) -> impl Iterator<Item = &'s Index<'s>> + use<'s> {
-    schema.tables.iter().flat_map(|table| table.indexes)
-}
-
 /// The store's number of index `number` of the schema, and whether others share it.
-fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
-    if all(schema).count() <= INDEX_MAX {
+const fn place(schema: &Schema<'_>, number: u8) -> (u8, bool) {
+    if schema.index_count() <= INDEX_MAX {
         return (number, false);
     }
     let mut is_there = [false; SHARED_KINDS];
     let (mut alone, mut own) = (0, None);
-    for (at, index) in (0..).zip(all(schema)) {
-        let kind = index.shared_kind();
-        if at == number {
-            own = Some((kind, alone));
+    let (mut table, mut at) = (0, 0);
+    while table < schema.tables.len() {
+        let (indexes, mut index) = (schema.tables[table].indexes, 0);
+        while index < indexes.len() {
+            let kind = indexes[index].shared_kind();
+            if at == number {
+                own = Some((kind, alone));
+            }
+            match kind {
+                Some(kind) => is_there[kind] = true,
+                None => alone += 1,
+            }
+            (index, at) = (index + 1, at + 1);
         }
-        match kind {
-            Some(kind) => is_there[kind] = true,
-            None => alone += 1,
-        }
+        table += 1;
     }
-    let count_of = |kinds: &[bool]| kinds.iter().filter(|is_there| **is_there).count() as u8;
     match own {
-        Some((Some(kind), _)) => (count_of(&is_there[..kind]), true),
+        Some((Some(kind), _)) => (count_of(is_there.split_at(kind).0), true),
         Some((None, alone)) => (count_of(&is_there) + alone, false),
-        None => unreachable!("the schema has the index"),
+        None => panic!("the schema has the index"),
     }
 }
 
-/// The store's indexes for a schema, and how many they are; None where they are too many.
-pub(super) fn plans(schema: &Schema<'_>, capacity: u32) -> Option<([IndexPlan; INDEX_MAX], usize)> {
-    let mut plans = [IndexPlan::default(); INDEX_MAX];
-    let mut count = 0;
-    for (number, index) in (0..).zip(all(schema)) {
-        let order = match index.kind {
-            IndexKind::Hash => Order::Hash,
-            IndexKind::Ordered => Order::Key,
-        };
-        let rows = if index.is_unique { KeyRows::One } else { KeyRows::Many };
-        let at = usize::from(place(schema, number).0);
-        let plan = plans.get_mut(at)?;
-        let capacity = capacity.saturating_add(plan.capacity);
-        *plan = IndexPlan { order, rows, is_updated: false, levels: 3, capacity };
-        count = count.max(at + 1);
+const fn count_of(kinds: &[bool]) -> u8 {
+    let (mut count, mut at) = (0, 0);
+    while at < kinds.len() {
+        count += kinds[at] as u8;
+        at += 1;
     }
+    count
+}
+
+/// The store's indexes for a schema, and how many they are; None where they are too many.
+pub(super) const fn plans(
+    schema: &Schema<'_>,
+    capacity: u32,
+) -> Option<([IndexPlan; INDEX_MAX], usize)> {
+    let mut plans = [IndexPlan::NONE; INDEX_MAX];
     // A store has an index. Where the schema has none, nothing is put into it.
-    count = count.max(1);
+    let mut count = 1;
+    let (mut table, mut number) = (0, 0);
+    while table < schema.tables.len() {
+        let (indexes, mut index) = (schema.tables[table].indexes, 0);
+        while index < indexes.len() {
+            let at = place(schema, number).0 as usize;
+            if at >= INDEX_MAX {
+                return None;
+            }
+            let order = match indexes[index].kind {
+                IndexKind::Hash => Order::Hash,
+                IndexKind::Ordered => Order::Key,
+            };
+            let rows = if indexes[index].is_unique { KeyRows::One } else { KeyRows::Many };
+            let capacity = capacity.saturating_add(plans[at].capacity);
+            plans[at] = IndexPlan { order, rows, capacity, ..IndexPlan::NONE };
+            count = if at < count { count } else { at + 1 };
+            (index, number) = (index + 1, number + 1);
+        }
+        table += 1;
+    }
     // All indexes share the table of runs: with many indexes each has fewer levels.
     let levels = if count > 5 { 2 } else { 3 };
-    plans[..count].iter_mut().for_each(|plan| plan.levels = levels);
-    debug_assert!(
-        all(schema).next().is_none() || plans[..count].iter().all(|plan| plan.capacity >= capacity),
-        "none is left out"
-    );
+    let mut at = 0;
+    while at < count {
+        plans[at].levels = levels;
+        at += 1;
+    }
     Some((plans, count))
 }
 

@@ -4,22 +4,16 @@ use flysch_nand::{Geometry, Nand, NvRam};
 
 use super::commit::Recording;
 use super::compact::Compaction;
-use super::kept::plans;
 use super::level::Levelling;
-use super::ram::Ram;
+use super::ram::Parts;
 use super::spill::Spilled;
 use super::view::{Held, View};
 use super::{Constraints, Db, DbError};
-use crate::log::{self, Buffers, Doubt, Log, Made, MountError, NvLog, STATE_MAX, pages_needed};
-use crate::media::{
-    CELL_SIZE, ENTRY_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space,
-};
+use crate::log::{self, Buffers, Doubt, Log, Made, MountError, NvLog, pages_needed};
+use crate::media::{CELL_SIZE, Layout, Media, Page, Partition, RING_BLOCKS_MAX, Sight, Space};
 use crate::record::{ROW_SPACES, Records, state_size};
 use crate::row::{HashKey, Schema};
-use crate::store::{ConfigError, IndexPlan, Store, StoreConfig, StoreError};
-
-/// Least size of the scratch memory: two cells. It is larger where the state of a record is.
-const SCRATCH_MIN: usize = 2 * CELL_SIZE;
+use crate::store::{Store, StoreError};
 
 /// How a database is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,91 +42,6 @@ pub struct OpenReport {
     pub reads: u32,
 }
 
-struct Parts<'ram> {
-    table: &'ram mut [u8],
-    tail: &'ram mut [u8],
-    frame: &'ram mut [u8],
-    scratch: &'ram mut [u8],
-    /// The store's parameters and memory.
-    config: StoreConfig,
-    carved: &'ram mut [u8],
-}
-
-impl<'ram> Parts<'ram> {
-    fn sizes(layout: Layout, partition: Partition) -> [usize; 3] {
-        let table = partition.count as usize * ENTRY_SIZE;
-        [table, layout.payload_size(), layout.page_size()]
-    }
-
-    /// Plan the index store within `rest` bytes of RAM, beside a buffer for the longest state that
-    /// the store can have. Returns the plan and the buffer's size, or as an error the bytes needed.
-    fn plan(
-        rest: usize,
-        plans: &[IndexPlan],
-        geometry: &Geometry,
-        (partition, rings): (Partition, usize),
-    ) -> Result<(StoreConfig, usize), ConfigError> {
-        let fields = size_of::<Store<'static>>();
-        let count = partition.count;
-        let plan =
-            |ram| StoreConfig::plan_with_rings(ram + fields, plans, geometry, (count, rings));
-        let rows = state_size(rings);
-        let scratch_of = |config| SCRATCH_MIN.max(rows + Store::state_size_max(config));
-        let least = match plan(0) {
-            Err(ConfigError::RamTooSmall { needed }) => plan(needed - fields)?,
-            planned => planned?,
-        };
-        let needed = least.carved() + scratch_of(&least);
-        if rest < needed {
-            return Err(ConfigError::RamTooSmall { needed });
-        }
-        // With more RAM the table becomes longer, and the state with it: where both do not fit, the
-        // least of them do.
-        let most = plan(rest - scratch_of(&least))?;
-        let scratch = scratch_of(&most);
-        match plan(rest.saturating_sub(scratch)) {
-            Ok(config) => Ok((config, scratch)),
-            Err(ConfigError::RamTooSmall { .. }) => Ok((least, scratch_of(&least))),
-            Err(error) => Err(error),
-        }
-    }
-
-    #[inline(never)]
-    fn carve(
-        ram: &'ram mut [u8],
-        geometry: &Geometry,
-        partition: Partition,
-        (schema, capacity): (&Schema<'_>, u32),
-    ) -> Result<Self, DbError> {
-        let sizes = Self::sizes(Layout::new(geometry.page_size), partition);
-        let fixed: usize = sizes.iter().sum();
-        let (plans, count) = plans(schema, capacity).ok_or(DbError::Unknown)?;
-        let rest = ram.len().saturating_sub(fixed);
-        let rings = schema.ring_count();
-        let planned = Self::plan(rest, &plans[..count], geometry, (partition, rings));
-        let (config, scratch) = planned.map_err(|error| match error {
-            ConfigError::RamTooSmall { needed } => DbError::RamTooSmall { needed: fixed + needed },
-            ConfigError::Indexes => DbError::Unknown,
-        })?;
-        debug_assert!(config.carved() + scratch <= rest, "the plan keeps to the RAM");
-        let state = state_size(rings) + Store::state_size_max(&config);
-        debug_assert!(scratch >= state, "the longest state of the plan fits");
-        debug_assert!(state <= STATE_MAX, "a mount seeks roots of that size");
-        let needed = fixed + config.carved() + scratch;
-        let mut ram = Ram::new(ram);
-        let mut take = |size| ram.take(size).ok_or(DbError::RamTooSmall { needed });
-        let [table, tail, frame] = sizes;
-        Ok(Self {
-            table: take(table)?,
-            tail: take(tail)?,
-            frame: take(frame)?,
-            scratch: take(scratch)?,
-            carved: take(config.carved())?,
-            config,
-        })
-    }
-}
-
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Make an empty database; what was in its blocks is lost. Cost: an erase for each of the first
     /// sixteen blocks, an erase for the log, and the pages of a root.
@@ -157,13 +66,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     ) -> Result<Self, DbError> {
         let parts = Self::prepare(&nand, schema, options, ram)?;
         let mut made = Ok(Self::blank(nand, nvram, (schema, options), parts));
-        end_with(&mut made, |db| db.format(options));
+        end_with(&mut made, |db| db.write_first(options));
         made
     }
 
     /// Write the root of an empty database.
     #[inline(never)]
-    fn format(&mut self, options: Options) -> Result<(), DbError> {
+    pub(super) fn write_first(&mut self, options: Options) -> Result<(), DbError> {
         let salt = (options.seed ^ options.seed >> 32) as u32;
         let made = options.made(self.schema);
         let Recording { body, log, media, frame, .. } = self.recording();
@@ -175,13 +84,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// A database in RAM, before its chip was read or written.
     #[inline(never)]
-    fn blank(
+    pub(super) fn blank(
         nand: N,
         nvram: Option<&'ram mut dyn NvRam>,
         (schema, options): (&'s Schema<'s>, Options),
         Parts { table, tail, frame, scratch, config, carved }: Parts<'ram>,
     ) -> Self {
-        let partition = options.partition_of(&nand);
+        let partition = options.partition_on(&nand.geometry());
         Self {
             media: Media::new(nand, partition, table, schema.ring_count()),
             log: Log::NONE,
@@ -253,7 +162,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Find what is on the chip: the log, the states of the layers, the rows behind them.
     #[inline(never)]
-    fn find_all(&mut self, options: Options) -> Result<(), DbError> {
+    pub(super) fn find_all(&mut self, options: Options) -> Result<(), DbError> {
         let is_clean = self.find_state(options)?;
         let heads = ROW_SPACES.map(|space| self.media.head(space));
         let void_pages = if is_clean { 0 } else { self.skip_doubtful()? };
@@ -335,7 +244,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     #[inline(never)]
-    fn prepare(
+    pub(super) fn prepare(
         nand: &N,
         schema: &Schema<'_>,
         options: Options,
@@ -343,7 +252,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     ) -> Result<Parts<'ram>, DbError> {
         schema.check().map_err(DbError::Schema)?;
         let geometry = nand.geometry();
-        let partition = options.partition_of(nand);
+        let partition = options.partition_on(&geometry);
         let end = partition.first.checked_add(partition.count);
         let takes = geometry.check().is_ok()
             && (512..=16_384).contains(&geometry.page_size)
@@ -385,9 +294,11 @@ impl Options {
         Made { identity: hash.finish() as u32, schema }
     }
 
-    fn partition_of<N: Nand>(&self, nand: &N) -> Partition {
-        let all = Partition { first: 0, count: nand.geometry().block_count };
-        self.partition.unwrap_or(all)
+    pub(super) const fn partition_on(&self, geometry: &Geometry) -> Partition {
+        match self.partition {
+            Some(partition) => partition,
+            None => Partition { first: 0, count: geometry.block_count },
+        }
     }
 }
 

@@ -137,7 +137,7 @@ impl Schema<'_> {
         if self.tables.len() > TABLES_MAX {
             return Err(SchemaError::TooManyTables { given: self.tables.len() });
         }
-        let (mut number, mut index_count) = (0, 0);
+        let (mut number, index_count) = (0, self.index_count());
         while number < self.tables.len() {
             let table = number as u8;
             if let Err(error) = self.tables[number].check(table) {
@@ -146,7 +146,6 @@ impl Schema<'_> {
             if self.is_name_taken(number) {
                 return Err(SchemaError::TableName { table });
             }
-            index_count += self.tables[number].indexes.len();
             number += 1;
         }
         if index_count > INDEXES_MAX {
@@ -204,6 +203,16 @@ impl Schema<'_> {
             table += 1;
         }
         size
+    }
+
+    /// Number of indexes, those of all tables together.
+    pub(crate) const fn index_count(&self) -> usize {
+        let (mut count, mut table) = (0, 0);
+        while table < self.tables.len() {
+            count += self.tables[table].indexes.len();
+            table += 1;
+        }
+        count
     }
 
     /// Number of ring tables.

@@ -52,6 +52,10 @@ pub struct IndexPlan {
 }
 
 impl IndexPlan {
+    /// The plan of no index.
+    pub(crate) const NONE: Self =
+        Self { order: Order::Hash, rows: Rows::One, is_updated: false, levels: 1, capacity: 0 };
+
     /// Bits of a code. Hashes are as long as it takes for one row in 64 to share its hash, among as
     /// many rows as were declared.
     pub fn code_bits(self) -> u8 {
@@ -127,8 +131,24 @@ impl StoreConfig {
         if !is_listed || !indexes.iter().all(in_bounds) {
             return Err(ConfigError::Indexes);
         }
+        let mut config = Self::least(indexes, geometry, (block_count, rings));
+        let needed = config.ram();
+        if ram < needed {
+            return Err(ConfigError::RamTooSmall { needed });
+        }
+        config.share(ram - needed);
+        debug_assert!(config.ram() <= ram, "the RAM is enough");
+        Ok(config)
+    }
+
+    /// The parameters with the least RAM, of which nothing is shared out yet.
+    pub(crate) const fn least(
+        indexes: &[IndexPlan],
+        geometry: &Geometry,
+        (block_count, rings): (u32, usize),
+    ) -> Self {
         let mut config = Self {
-            indexes: [IndexPlan { levels: 1, ..IndexPlan::default() }; INDEX_MAX],
+            indexes: [IndexPlan::NONE; INDEX_MAX],
             index_count: indexes.len() as u8,
             numbers: Numbers::new(block_count, geometry.pages_per_block),
             layout: Layout::new(geometry.page_size).with_rings(rings),
@@ -140,17 +160,17 @@ impl StoreConfig {
             recents_max: 0,
             fan: 4,
         };
-        config.indexes[..indexes.len()].copy_from_slice(indexes);
-        config.table_size = table_size(&config, RECENTS_MIN);
-        let has_fences = |plan: &IndexPlan| plan.order == Order::Key || plan.rows == Rows::Many;
-        config.fence_size = if indexes.iter().any(has_fences) { FENCE_SIZE } else { 0 };
-        let needed = config.ram();
-        if ram < needed {
-            return Err(ConfigError::RamTooSmall { needed });
+        let mut at = 0;
+        while at < indexes.len() {
+            let plan = indexes[at];
+            config.indexes[at] = plan;
+            if matches!(plan.order, Order::Key) || matches!(plan.rows, Rows::Many) {
+                config.fence_size = FENCE_SIZE;
+            }
+            at += 1;
         }
-        config.share(ram - needed);
-        debug_assert!(config.ram() <= ram, "the RAM is enough");
-        Ok(config)
+        config.table_size = table_size(&config, RECENTS_MIN);
+        config
     }
 
     /// Bytes of RAM of a store, its fields included.

@@ -1,6 +1,8 @@
 //! The memory that the caller gives, by the formula of `docs/size.md`.
 
-use flysch::db::{Db, DbError, Direction, Durability, MountError};
+use flysch::db::{Db, DbError, DbRam, Direction, Durability, MountError, Options, ram_needed};
+use flysch::media::Partition;
+use flysch_nand::Geometry;
 
 use super::image::Image;
 use super::world::{OPTIONS, SCHEMA, expected, insert, rows};
@@ -36,7 +38,37 @@ fn the_least_memory_is_what_the_document_says() {
         };
         assert_eq!(open(needed - 1), Err(DbError::RamTooSmall { needed }));
         assert_eq!(open(needed), Ok(()));
+        assert_eq!(ram_needed(&SCHEMA, &image.geometry, &OPTIONS), needed, "as at the open");
     }
+}
+
+/// A chip that is known when the firmware is compiled.
+const CHIP: Geometry = Geometry {
+    page_size: 2048,
+    oob_size: 64,
+    sectors_per_page: 4,
+    partial_programs: 4,
+    pages_per_block: 64,
+    block_count: 128,
+    in_order: true,
+};
+/// The least memory for it, as the compiler finds it.
+const LEAST: usize = ram_needed(&SCHEMA, &CHIP, &OPTIONS);
+
+#[test]
+fn memory_of_the_right_size_is_made_by_the_compiler() {
+    const RAM: DbRam<LEAST> = DbRam::new(&SCHEMA, &CHIP, &OPTIONS);
+    let (mut image, mut ram) = (Image::of(2048, 64, 128), RAM);
+    assert_eq!(ram.bytes().len(), 7_915);
+    Db::format(&mut image, None, &SCHEMA, OPTIONS, ram.bytes()).unwrap();
+    let half = Options { partition: Some(Partition { first: 64, count: 64 }), ..OPTIONS };
+    assert!(ram_needed(&SCHEMA, &CHIP, &half) < LEAST - 64 * 3, "fewer blocks, shorter numbers");
+}
+
+#[test]
+#[should_panic(expected = "this is less than `ram_needed`")]
+fn less_memory_is_refused_where_it_is_made() {
+    DbRam::<{ LEAST - 1 }>::new(&SCHEMA, &CHIP, &OPTIONS);
 }
 
 /// Entries that a session kept in RAM do not fit a session with less of it: it is refused by name,

@@ -34,9 +34,9 @@ mod relations;
 mod repairs;
 mod rings;
 mod roots;
-
 mod schemas;
 mod scrub;
+mod sessions;
 mod snapshots;
 mod sorts;
 mod spent;

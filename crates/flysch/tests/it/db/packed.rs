@@ -5,7 +5,8 @@
 //! lack for dead, and their rows are moved to pages that are full. Each session looks through the
 //! blocks again, from any of them on, and finds what the sessions before had not come to.
 
-use flysch::db::{Db, DbError};
+use flysch::db::{Db, ram_needed};
+use flysch_nand::Nand;
 
 use super::rings::{ALL, EVENT, NOTE_LEAST, OPTIONS, SHAPES, fill, insert};
 use super::world;
@@ -17,9 +18,7 @@ use super::world;
 fn a_full_device_that_is_opened_again_is_packed_once() {
     for (page_size, pages_per_block, block_count, more) in SHAPES {
         let mut chip = world::chip_of(page_size, pages_per_block, block_count);
-        let refused = Db::create(&mut chip, &ALL, OPTIONS, &mut []).map(drop);
-        let Err(DbError::RamTooSmall { needed }) = refused else { panic!("{refused:?}") };
-        let mut ram = vec![0; needed + more];
+        let mut ram = vec![0; ram_needed(&ALL, &chip.geometry(), &OPTIONS) + more];
         let notes = fill(&mut Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap());
         let pages = notes * NOTE_LEAST / i64::from(page_size);
         let (mut next, mut later) = (10_000_000, 0);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use flysch::db::{
     Budget, Clock, Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options,
-    Transaction,
+    Transaction, ram_needed,
 };
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RowView, Schema, Table, Value};
 use flysch_chip::FaultInjector;
@@ -184,9 +184,7 @@ pub(super) const SHAPES: [(u32, u32, u32, usize); 3] =
 fn on_each_shape(mut work: impl FnMut(&mut Open<'_>)) {
     for (page_size, pages_per_block, block_count, more) in SHAPES {
         let mut chip = world::chip_of(page_size, pages_per_block, block_count);
-        let refused = Db::create(&mut chip, &ALL, OPTIONS, &mut []).map(drop);
-        let Err(DbError::RamTooSmall { needed }) = refused else { panic!("{refused:?}") };
-        let mut ram = vec![0; needed + more];
+        let mut ram = vec![0; ram_needed(&ALL, &chip.geometry(), &OPTIONS) + more];
         work(&mut Db::create(&mut chip, &ALL, OPTIONS, &mut ram).unwrap());
     }
 }

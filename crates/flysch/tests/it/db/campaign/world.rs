@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flysch::db::{Constraints, Db, DbError, Options};
+use flysch::db::{Constraints, Db, DbError, Options, ram_needed};
 use flysch::media::Partition;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema, Table};
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
@@ -128,7 +128,8 @@ impl World {
     fn least_ram(&self) -> usize {
         let mut nand = self.chip();
         let refused = Db::create(&mut nand, self.schema, self.options, &mut []).map(drop);
-        let Err(DbError::RamTooSmall { needed }) = refused else { panic!("{refused:?}") };
+        let needed = ram_needed(self.schema, &self.geometry, &self.options);
+        assert_eq!(refused, Err(DbError::RamTooSmall { needed }), "told ahead as at the open");
         needed
     }
 }
