@@ -23,7 +23,7 @@ pub(crate) struct Model {
     pub(crate) array: FaultInjector,
     register: [u8; REGISTER_SIZE],
     /// Where data was loaded into the register, and how much; and how much of the OOB.
-    data: (usize, usize),
+    data: (u16, usize),
     oob: usize,
     status: u8,
     is_locked: bool,
@@ -44,9 +44,9 @@ impl Model {
         })
     }
 
-    fn load(&mut self, column: usize, bytes: &[u8]) {
-        self.register[column..column + bytes.len()].copy_from_slice(bytes);
-        if column >= GEOMETRY.page_size as usize {
+    fn load(&mut self, column: u16, bytes: &[u8]) {
+        self.register[usize::from(column)..][..bytes.len()].copy_from_slice(bytes);
+        if u32::from(column) >= GEOMETRY.page_size {
             self.oob = bytes.len();
         } else {
             self.data = (column, bytes.len());
@@ -64,8 +64,8 @@ impl Model {
     fn program(&mut self, page: PageAddr) {
         let ((column, len), size) = (self.data, GEOMETRY.page_size as usize);
         let (data, oob) = self.register.split_at(size);
-        let data = &data[column..column + len];
-        let done = self.array.program(page, column as u32, data, &oob[..self.oob]);
+        let data = &data[usize::from(column)..][..len];
+        let done = self.array.program(page, column.into(), data, &oob[..self.oob]);
         self.status = if matches!(done, Err(ProgramError::Failed(_))) { PROGRAM_FAILED } else { 0 };
     }
 
@@ -73,6 +73,7 @@ impl Model {
     fn obey(&mut self, sent: &[u8]) {
         let Some((&instruction, rest)) = sent.split_first() else { return };
         let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+        let column = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
         let is_allowed = self.is_enabled && !self.is_locked;
         match instruction {
             instruction::WRITE_ENABLE => self.is_enabled = true,
@@ -81,9 +82,9 @@ impl Model {
             instruction::PROGRAM_LOAD => {
                 self.register.fill(0xFF);
                 (self.data, self.oob) = ((0, 0), 0);
-                self.load(number(&rest[..2]) as usize, &rest[2..]);
+                self.load(column(rest), &rest[2..]);
             }
-            instruction::RANDOM_PROGRAM_LOAD => self.load(number(&rest[..2]) as usize, &rest[2..]),
+            instruction::RANDOM_PROGRAM_LOAD => self.load(column(rest), &rest[2..]),
             instruction::PROGRAM_EXECUTE if is_allowed => {
                 self.program(PageAddr(number(rest)));
                 self.is_enabled = false;
