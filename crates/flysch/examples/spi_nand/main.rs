@@ -1,4 +1,4 @@
-//! The engine over a driver of a SPI NAND: what a board brings along, with a chip that is not there.
+//! The engine over a driver of a SPI NAND, as on a board. The chip itself is a model.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]
 

@@ -96,7 +96,9 @@ impl Model {
             }
             instruction::PROGRAM_EXECUTE => self.status = PROGRAM_FAILED,
             instruction::BLOCK_ERASE => self.status = ERASE_FAILED,
-            _ => {}
+            // These ask, and were answered.
+            instruction::IDENTIFY | instruction::READ_REGISTER | instruction::READ => {}
+            other => panic!("the driver sent {other:#04x}"),
         }
     }
 

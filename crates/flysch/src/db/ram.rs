@@ -30,7 +30,8 @@ pub const fn ram_needed(schema: &Schema<'_>, geometry: &Geometry, options: &Opti
     table + tail + frame + least.carved() + scratch_size(&least, rings)
 }
 
-/// RAM for a database. That it is enough is checked where it is made: in a `static`, by the compiler.
+/// RAM for a database. That it is enough is checked where it is made: for a `static`, when the
+/// firmware is compiled.
 ///
 /// ```
 /// # use flysch::db::{DbRam, Options, ram_needed};
@@ -56,7 +57,7 @@ pub const fn ram_needed(schema: &Schema<'_>, geometry: &Geometry, options: &Opti
 /// # };
 /// const OPTIONS: Options = Options { partition: None, seed: 0x5EED, capacity: 100_000 };
 ///
-/// // As little as there may be. A byte less would not compile.
+/// // As little as there may be.
 /// const LEAST: usize = ram_needed(&SCHEMA, &CHIP, &OPTIONS);
 /// const RAM: DbRam<LEAST> = DbRam::new(&SCHEMA, &CHIP, &OPTIONS);
 /// let mut ram = RAM;
@@ -68,7 +69,36 @@ pub struct DbRam<const SIZE: usize> {
 }
 
 impl<const SIZE: usize> DbRam<SIZE> {
-    /// RAM for a database of this schema on a chip of this geometry.
+    /// RAM for a database of this schema on a chip of this geometry. A byte less than it needs does
+    /// not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use flysch::db::{DbRam, Options, ram_needed};
+    /// # use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table};
+    /// # use flysch_nand::Geometry;
+    /// # const SCHEMA: Schema<'static> = Schema {
+    /// #     tables: &[Table {
+    /// #         name: "reading",
+    /// #         columns: &[Column::required("at", ColumnType::Time)],
+    /// #         indexes: &[Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true }],
+    /// #         zone: None,
+    /// #         keep: None,
+    /// #     }],
+    /// # };
+    /// # const CHIP: Geometry = Geometry {
+    /// #     page_size: 2048,
+    /// #     oob_size: 64,
+    /// #     sectors_per_page: 4,
+    /// #     partial_programs: 4,
+    /// #     pages_per_block: 64,
+    /// #     block_count: 128,
+    /// #     in_order: true,
+    /// # };
+    /// # const OPTIONS: Options = Options { partition: None, seed: 0x5EED, capacity: 100_000 };
+    /// # const LEAST: usize = ram_needed(&SCHEMA, &CHIP, &OPTIONS);
+    /// const RAM: DbRam<{ LEAST - 1 }> = DbRam::new(&SCHEMA, &CHIP, &OPTIONS);
+    /// # let _ram = RAM;
+    /// ```
     ///
     /// # Panics
     /// Where it is less than [`ram_needed`]; in a constant that is an error of the compiler.

@@ -65,12 +65,6 @@ fn memory_of_the_right_size_is_made_by_the_compiler() {
     assert!(ram_needed(&SCHEMA, &CHIP, &half) < LEAST - 64 * 3, "fewer blocks, shorter numbers");
 }
 
-#[test]
-#[should_panic(expected = "this is less than `ram_needed`")]
-fn less_memory_is_refused_where_it_is_made() {
-    DbRam::<{ LEAST - 1 }>::new(&SCHEMA, &CHIP, &OPTIONS);
-}
-
 /// Entries that a session kept in RAM do not fit a session with less of it: it is refused by name,
 /// and one with as much goes on.
 #[test]
