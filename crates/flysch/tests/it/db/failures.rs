@@ -76,6 +76,76 @@ fn a_read_that_fails_once_does_no_lasting_harm() {
     ask_indexes(&mut db, &found, "reads failed").unwrap();
 }
 
+/// The power goes after any operation of a session in which programs and erases fail, also between
+/// the mark of a block and the record that tells of it. The session behind the cut uses no block
+/// with a mark: the chip would refuse it.
+#[test]
+fn a_cut_behind_a_failure_leaves_the_block_that_failed() {
+    let mut marked = 0;
+    for every in [13, 17, 19, 23] {
+        let mut image = created(60, RAM);
+        image.fails_every = Some(every);
+        image.moments = Some(Vec::new());
+        let (mut ram, mut acknowledged) = (vec![0; RAM], Vec::new());
+        let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        for id in 0..60 {
+            insert(&mut db, &[id], 700, Durability::Durable).unwrap();
+            acknowledged.push(db.nand().moments.as_ref().map_or(0, Vec::len));
+        }
+        for (number, mut chip) in image.moments.take().unwrap_or_default().into_iter().enumerate() {
+            chip.fails_every = Some(u64::MAX);
+            marked += u32::from(chip.bad.contains(&true));
+            let mut db = Db::open(&mut chip, &SCHEMA, OPTIONS, &mut ram).unwrap();
+            for id in 1000..1012 {
+                insert(&mut db, &[id], 700, Durability::Durable).unwrap();
+            }
+            let all = rows(&mut db, Direction::Forward).unwrap();
+            let kept = (0..60).zip(&acknowledged).filter(|(_, behind)| **behind <= number);
+            let ids: Vec<i64> = kept.map(|(id, _)| id).chain(1000..1012).collect();
+            let wanted = expected(&ids, 700);
+            let story = format!("one in {every} fails, a cut behind {number}");
+            assert!(wanted.iter().all(|row| all.contains(row)), "{story}");
+        }
+    }
+    assert!(marked > 100, "{marked} copies have a block with a mark");
+}
+
+/// A transaction on a new device, of which a part is taken back. A read fails at `noise_at`. The
+/// outcomes of that and of the commit are returned; without `noise_at` the reads before both.
+fn take_back(noise_at: Option<u64>) -> Result<[Result<(), DbError>; 2], u64> {
+    let (mut image, mut ram) = (created(160, RAM), vec![0; RAM]);
+    image.noise_at = noise_at;
+    let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    insert(&mut db, &[1, 2, 3], 0, Durability::Durable).unwrap();
+    let mut tx = db.begin().unwrap();
+    (10..20).for_each(|id| row(id, 0).insert(&mut tx).unwrap());
+    let savepoint = tx.savepoint().unwrap();
+    (20..60).for_each(|id| row(id, 0).insert(&mut tx).unwrap());
+    if noise_at.is_none() {
+        return Err(db.nand().reads);
+    }
+    let taken_back = tx.roll_back_to(savepoint);
+    let committed = tx.commit(Durability::Durable);
+    let rest = if committed.is_ok() { 10..20 } else { 10..10 };
+    let wanted: Vec<i64> = (1..4).chain(rest).collect();
+    assert_eq!(rows(&mut db, Direction::Forward), Ok(expected(&wanted, 0)), "{noise_at:?}");
+    Ok([taken_back, committed])
+}
+
+/// Where a read fails while a transaction is taken back to a savepoint, it is neither here nor
+/// there: it is not committed.
+#[test]
+fn what_was_taken_back_by_half_is_not_committed() {
+    let before = take_back(None).unwrap_err();
+    let mut failed = 0;
+    while let Ok([Err(error), committed]) = take_back(Some(before + 1 + failed)) {
+        assert_eq!(committed, Err(DbError::Savepoint), "behind {failed} reads: {error:?}");
+        failed += 1;
+    }
+    assert!(failed > 0, "no read failed");
+    assert_eq!(take_back(Some(u64::MAX)), Ok([Ok(()); 2]));
+}
+
 /// A transaction that outgrows the RAM finds its own rows before those that it replaced, though
 /// their entries are in RAM and its own are not. One that has too many is refused by name.
 #[test]

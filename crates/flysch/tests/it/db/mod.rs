@@ -40,6 +40,7 @@ mod sessions;
 mod snapshots;
 mod sorts;
 mod spent;
+mod tombstones;
 mod versions;
 mod wakes;
 mod world;
