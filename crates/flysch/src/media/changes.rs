@@ -134,7 +134,7 @@ impl Changes {
         let told = u32::from(u16::from_le_bytes(array(&bytes[..2])));
         let (block, eighths) = (told & ((1 << BLOCK_BITS) - 1), told >> BLOCK_BITS);
         let code = u16::from_le_bytes(array(&bytes[2..]));
-        let used = Use::of_code(code, table.has_rings).ok_or(())?;
+        let used = table.use_of(code).ok_or(())?;
         if block >= table.len() || self.room() == 0 {
             return Err(());
         }

@@ -11,7 +11,7 @@
 //! 3. Wear and dead shares are guesses. They decide what is done next, and never what is believed.
 //!    A cut may forget some of them, which costs time and nothing else.
 
-use super::address::Space;
+use super::address::{Numbers, Space};
 use crate::bytes::array;
 
 /// Bytes of an entry, in RAM and on flash.
@@ -142,13 +142,21 @@ impl<'ram> Table<'ram> {
         );
         self.cache = [(FREE, 0); CACHE_LEN];
         let code = |entry: &[u8]| u16::from_le_bytes(array(&entry[..2]));
-        let known = |entry: &[u8]| Use::of_code(code(entry), self.has_rings).is_some();
+        let known = |entry: &[u8]| self.use_of(code(entry)).is_some();
         if !bytes.chunks_exact(ENTRY_SIZE).all(known) {
             return Err(());
         }
         self.entries[from * ENTRY_SIZE..][..bytes.len()].copy_from_slice(bytes);
         self.free = (0..self.len()).filter(|&block| self.code(block) == FREE).count() as u16;
         Ok(())
+    }
+
+    /// The use that a code on flash stands for; None where it stands for none, or for a block that
+    /// no space can name.
+    pub(crate) fn use_of(&self, code: u16) -> Option<Use> {
+        let limit = Numbers::new(self.len(), 1).block_count();
+        let is_named = |used: &Use| !matches!(used, Use::Data(_, number) if *number >= limit);
+        Use::of_code(code, self.has_rings).filter(is_named)
     }
 
     /// What a block is used for.
@@ -293,8 +301,9 @@ mod tests {
         let mut memory = [0; 2 * ENTRY_SIZE];
         let mut table = Table::new(&mut memory, false);
         assert_eq!(table.load(0, &[0xF5, 0xFF, 0]), Err(()));
-        assert_eq!(table.load(1, &[0x23, 0xC1, 0x37]), Ok(()));
-        assert_eq!(table.at(1), Use::Data(Space::Old, 0x123));
+        assert_eq!(table.load(1, &[0x04, 0xC0, 0]), Err(()), "two blocks have numbers up to 3");
+        assert_eq!(table.load(1, &[0x03, 0xC0, 0x37]), Ok(()));
+        assert_eq!(table.at(1), Use::Data(Space::Old, 3));
         assert_eq!((table.wear(1), table.dead(1), table.free_count()), (3, 7, 1));
     }
 

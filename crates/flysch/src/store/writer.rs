@@ -9,7 +9,7 @@ use super::fence::{Behind, Fence, ends_group, group_of, group_start};
 use super::plan::{Estimate, rice_of};
 use super::run::{FENCED, Run, Section};
 use super::unit::{Coding, UnitWriter};
-use crate::media::{CELL_DATA, HEADER_SIZE, Layout};
+use crate::media::{CELL_DATA, HEADER_SIZE, Layout, Page};
 
 /// What a source gives next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +201,7 @@ impl Output {
         if self.section.is_fenced
             && let Next::Entry(entry) = source.peek()?
         {
+            self.check(&entry)?;
             let goes_on = !is_first && entry.code == floor;
             self.note_unit(entry.code, goes_on, shape, fence);
         }
@@ -210,6 +211,7 @@ impl Output {
                 Next::Entry(_) | Next::End => break false,
                 Next::Pause => break true,
             };
+            self.check(&entry)?;
             let Section { planned, units, .. } = self.section;
             let is_due = planned == 0 || self.section.target(entry.code, shape) <= units;
             if !is_due || !writer.push(unit, shape, &entry) {
@@ -223,6 +225,16 @@ impl Output {
         self.end_unit();
         self.learn(&gaps);
         Ok(())
+    }
+
+    /// Refuse an entry that is not where its run says that it has entries, or that comes behind a
+    /// greater one: a damaged run gives such.
+    fn check(&self, entry: &Entry) -> Result<(), StoreError> {
+        let is_next = self.section.entries == 0 || self.floor <= entry.code;
+        if self.section.spans(entry.code) && is_next {
+            return Ok(());
+        }
+        Err(StoreError::Malformed(Page { space: self.run.head.space(), number: 0 }))
     }
 
     /// Write an empty unit: what belongs there comes in a later one.
