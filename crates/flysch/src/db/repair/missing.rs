@@ -111,6 +111,9 @@ impl<N: Nand> Db<'_, '_, N> {
         let is_shared = suspect.head.is_shared && self.kept(table, 0)?.may_meet;
         let is_tombstone = suspect.head.kind == RowKind::Tombstone;
         let age = self.age_of(suspect)?;
+        // An older entry tells nothing more: this repair may have put it again itself, and a later
+        // tombstone of the key is gone.
+        let is_doubtful = !is_tombstone && self.is_changed(table);
         let mut probe = self.sole_probe(wanted)?;
         let mut rival = None;
         while let Some(entry) = self.next_sole(&mut probe)? {
@@ -125,7 +128,8 @@ impl<N: Nand> Db<'_, '_, N> {
             // The entry before it may be lost, so this one may be stale, and name a void page.
             if let Some(seat) = self.look_in(entry.pointer, wanted, true, &mut false)? {
                 let is_newer = age > self.age_of_seat(seat)?;
-                return Ok(if is_newer { Missing::CERTAIN } else { Missing::No });
+                let found = Missing::Yes { is_doubtful, rival: None };
+                return Ok(if is_newer { found } else { Missing::No });
             }
             if !is_shared && entry.is_sole() {
                 match self.rival_in(entry.pointer, wanted)? {
@@ -135,7 +139,6 @@ impl<N: Nand> Db<'_, '_, N> {
                 }
             }
         }
-        let is_doubtful = !is_tombstone && self.is_changed(table);
         Ok(Missing::Yes { is_doubtful, rival })
     }
 

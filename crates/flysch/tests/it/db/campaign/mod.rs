@@ -142,7 +142,7 @@ fn survive(first: u64, count: u64) -> Tally {
 /// entries of its key and of a second index both name; pages that rotted in the copy of a block,
 /// which was still under way at the repair; a ring that gave rows back once a transaction had seen
 /// them; what a ring gave back on a device too worn to record it, which was there again.
-const WERE_NOT: [&str; 22] = [
+const WERE_NOT: [&str; 23] = [
     "405",
     "97",
     "2230",
@@ -165,6 +165,7 @@ const WERE_NOT: [&str; 22] = [
     "rot 140001765/0:0-388,413-420",
     "140003480/0:0-149",
     "170006705/0:1-1864/4:0-2,4-11!/6:0-2!/7:!",
+    "rot 200001501/0:0-3!/2:0-5!/3:0!/4:2!/5:1,3!/6:2-4!/7:2!/8:0-1!/9:0-5!/10:0-4!/11:!/14:1-2,4-5!/16:0-2,4-6!/17:0,3-4,8,12-13,17,19-20,22,27!",
 ];
 
 #[test]
