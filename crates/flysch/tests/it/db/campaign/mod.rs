@@ -141,7 +141,8 @@ fn survive(first: u64, count: u64) -> Tally {
 /// others, too long for that, have to copy; a row that was never committed, on a void page that old
 /// entries of its key and of a second index both name; pages that rotted in the copy of a block,
 /// which was still under way at the repair; a ring that gave rows back once a transaction had seen
-/// them; what a ring gave back on a device too worn to record it, which was there again.
+/// them; what a ring gave back on a device too worn to record it, which was there again; a deleted
+/// row that a repair showed and took for certain, by an older tombstone that it had put again.
 const WERE_NOT: [&str; 23] = [
     "405",
     "97",
