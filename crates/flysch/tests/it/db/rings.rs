@@ -352,6 +352,49 @@ fn the_past_is_asked_by_time() {
     assert_eq!(now, Ok(()), "a time to come is now");
 }
 
+/// Add so many events and notes, each in a session of its own; the number of each event's commit.
+fn insert_in_sessions(
+    (chip, ram): (&mut FaultInjector, &mut [u8]),
+    schema: &'static Schema<'static>,
+    count: u64,
+) -> Vec<u32> {
+    let mut insert_one = |table, time: u64| {
+        let mut db = Db::open(&mut *chip, schema, OPTIONS, &mut *ram).unwrap();
+        db.set_time(time);
+        insert(&mut db, table, time.cast_signed()).unwrap();
+        let commits = db.stats().commits;
+        db.close().unwrap();
+        commits
+    };
+    let insert_both = |time| [EVENT, NOTE].map(|table| insert_one(table, time))[0];
+    (0..count).map(insert_both).collect()
+}
+
+#[test]
+fn a_ring_keeps_its_last_time_over_sessions() {
+    let (mut chip, mut ram) = (world::chip_of(512, 8, 200), vec![0; 20_000]);
+    Db::create(&mut chip, &BY_TIME, OPTIONS, &mut ram).unwrap();
+    insert_in_sessions((&mut chip, &mut ram), &BY_TIME, 1400);
+    let mut db = Db::open(&mut chip, &BY_TIME, OPTIONS, &mut ram).unwrap();
+    let shown = count(&ids(&mut db, EVENT));
+    assert!((1000..1200).contains(&shown), "{shown} events are in the last time");
+}
+
+#[test]
+fn a_ring_knows_over_sessions_which_commits_are_gone() {
+    let (mut chip, mut ram) = (world::chip_of(512, 8, 64), vec![0; 20_000]);
+    Db::create(&mut chip, &BY_ROWS, OPTIONS, &mut ram).unwrap();
+    let commits = insert_in_sessions((&mut chip, &mut ram), &BY_ROWS, 1400);
+    let mut db = Db::open(&mut chip, &BY_ROWS, OPTIONS, &mut ram).unwrap();
+    let (oldest, mut out) = (ids(&mut db, EVENT)[0], [0; 256]);
+    assert!(oldest > 100, "events {oldest} and later are there");
+    for (id, commit) in (0..oldest).zip(commits) {
+        let mut then = db.as_of(commit).unwrap();
+        let found = then.get(EVENT, 0, &[Value::Integer(id)], &mut out).map(|row| row.is_some());
+        assert_eq!(found, Err(DbError::Stale), "event {id} of {oldest}");
+    }
+}
+
 #[test]
 fn a_snapshot_keeps_what_a_ring_would_give_back() {
     let (mut chip, mut ram) = (world::chip(2048, 64), vec![0; 20_000]);
