@@ -304,7 +304,10 @@ impl<N: Nand> Db<'_, '_, N> {
             if !self.is_surveying_again() {
                 self.compact_some(some)?;
             }
-            if self.compaction.gone.is_some() {
+            // Merges of what was moved may have taken the last free blocks, while those of old runs
+            // wait for a record.
+            let is_short = self.media.free_count() < self.wanted_free();
+            if self.compaction.gone.is_some() || is_short && self.going() > 0 {
                 self.record_what_goes()?;
             }
             if before == self.compaction_reach() && !self.merge_some(some)? {

@@ -20,6 +20,7 @@ use super::read::Reading;
 use super::row_blocks::RowBlocks;
 use super::run::{Head, IN_JOB, IN_ROUND, LEARNT, MERGED, OPEN, Run};
 use super::table::LEVELS_MAX;
+use super::unit::entry_size_max;
 use super::writer::{Fill, Output};
 use super::{Lent, Store, Work};
 use crate::media::{Kind, Label, Media};
@@ -239,7 +240,8 @@ impl Store<'_> {
             return Ok(Work { is_left: true, ..Work::default() });
         }
         if self.inputs.is_empty() {
-            self.inputs.open(&self.runs, job.index, self.windows.len());
+            let entry_max = self.shapes.into_iter().map(entry_size_max).max().unwrap_or(1);
+            self.inputs.open(&self.runs, job.index, (self.windows.len(), entry_max));
         }
         let before = job.out;
         let mut done = job.done;

@@ -16,7 +16,7 @@ use super::row_blocks::RowBlocks;
 use super::run::{Head, IN_JOB, Run};
 use super::seek::Seek;
 use super::table::{LEVELS_MAX, RECENTS_MAX, Runs};
-use super::unit::{ENTRY_SIZE_MAX, Header, Malformed, UnitReader};
+use super::unit::{Header, Malformed, UnitReader, entry_size_max};
 use super::writer::{Next, Source};
 use crate::media::CELL_DATA;
 
@@ -24,7 +24,10 @@ use crate::media::CELL_DATA;
 pub(crate) const INPUTS_MAX: usize = RECENTS_MAX + 3;
 /// Bytes of the smallest window.
 pub(crate) const WINDOW_MIN: usize = 40;
-const _: () = assert!(WINDOW_MIN > ENTRY_SIZE_MAX);
+const _: () = assert!(
+    WINDOW_MIN > entry_size_max(Shape { code_bits: 64, pointer_bits: 32, is_unique: false }),
+    "a window holds an entry"
+);
 
 /// Up to which entry the output of a merge has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,8 +116,14 @@ impl Inputs {
     }
 
     /// Take the marked runs as inputs, the newest first, and share `size` bytes out as their
-    /// windows, in proportion to the square roots of their lengths: that takes the fewest reads.
-    pub(crate) fn open(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
+    /// windows, in proportion to the square roots of their lengths: that takes the fewest reads. An
+    /// entry takes `entry_max` bytes at most.
+    pub(crate) fn open(
+        &mut self,
+        runs: &Runs<'_>,
+        index: Option<u8>,
+        (size, entry_max): (usize, usize),
+    ) {
         self.len = 0;
         let is_marked = |head: Head| head.is(IN_JOB);
         for slot in runs.slots().rev() {
@@ -129,7 +138,7 @@ impl Inputs {
                 self.push(slot, index);
             }
         }
-        self.share(runs, index, size);
+        self.share(runs, index, (size, entry_max));
     }
 
     /// Note that a run was listed at a place of the table, before some of the inputs.
@@ -146,7 +155,7 @@ impl Inputs {
         self.len += 1;
     }
 
-    fn share(&mut self, runs: &Runs<'_>, index: Option<u8>, size: usize) {
+    fn share(&mut self, runs: &Runs<'_>, index: Option<u8>, (size, entry_max): (usize, usize)) {
         let cursors = &mut self.cursors[..usize::from(self.len)];
         let weight = |cursor: &Cursor| {
             let slot = usize::from(cursor.slot);
@@ -158,11 +167,14 @@ impl Inputs {
         };
         let all: u64 = cursors.iter().map(weight).sum();
         let spare = size - cursors.len() * WINDOW_MIN;
+        // An entry that may not end in a window begins the next one.
+        let common = entry_max - 1;
         let mut at = 0;
         for cursor in cursors {
             let more = spare as u64 * weight(cursor) / all.max(1);
             // A unit is a whole number of windows: a remainder would cost another read.
-            let size = CELL_DATA.div_ceil(CELL_DATA.div_ceil(WINDOW_MIN + more as usize));
+            let reads = (CELL_DATA - common).div_ceil(WINDOW_MIN + more as usize - common);
+            let size = common + (CELL_DATA - common).div_ceil(reads);
             (cursor.at, cursor.size) = (at as u16, size as u16);
             at += size;
         }
@@ -296,11 +308,11 @@ impl<N: Nand> Merge<'_, '_, N> {
     fn decode(&mut self, cursor: &mut Cursor) -> Result<(), StoreError> {
         let byte = cursor.reader.byte();
         let end = usize::from(cursor.base + cursor.len);
-        if byte + ENTRY_SIZE_MAX > end && end < usize::from(cursor.payload) {
+        let shape = self.shapes[usize::from(cursor.index)];
+        if byte + entry_size_max(shape) > end && end < usize::from(cursor.payload) {
             let run = self.runs.run(usize::from(cursor.slot));
             return self.load(cursor, &run, byte);
         }
-        let shape = self.shapes[usize::from(cursor.index)];
         let bytes = &self.windows[window(cursor)];
         let stepped = cursor.reader.advance(bytes, usize::from(cursor.base), shape);
         if stepped == Err(Malformed) {

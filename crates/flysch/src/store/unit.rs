@@ -22,8 +22,6 @@ use super::entry::{Entry, FLAG_BITS, Shape};
 use crate::bytes::array;
 use crate::media::CELL_DATA;
 
-/// Bytes that hold any entry as a whole, at whichever bit of the first byte it begins.
-pub(crate) const ENTRY_SIZE_MAX: usize = 24;
 /// Zeros after which a number stands in full.
 const QUOTIENT_MAX: u32 = 20;
 const SPILLS: u16 = 1 << 15;
@@ -40,6 +38,13 @@ pub(crate) struct Coding {
     pub(crate) flags: u8,
     /// Whether codes repeat, so that each entry has a bit for that.
     pub(crate) has_dups: bool,
+}
+
+/// Bytes that hold any entry of an index as a whole, at whichever bit of the first byte it begins:
+/// a gap and a pointer that stand in full, and all flags.
+pub(crate) const fn entry_size_max(shape: Shape) -> usize {
+    let numbers = shape.code_bits as usize + shape.pointer_bits as usize;
+    (7 + 1 + QUOTIENT_MAX as usize + numbers + FLAG_BITS as usize).div_ceil(8)
 }
 
 /// What the header of a unit says.
@@ -341,7 +346,7 @@ mod tests {
         writer.close(&mut unit, shape, true, 0);
         let header = Header::parse(&unit, shape).unwrap();
         assert!(header.spills);
-        for window in [ENTRY_SIZE_MAX, 64, 506] {
+        for window in [entry_size_max(shape), 64, 506] {
             let mut reader = UnitReader::new(&header, shape);
             for wanted in &entries[..count] {
                 let base = reader.byte();
