@@ -160,7 +160,7 @@ impl<N: Nand> Media<'_, N> {
             self.table.set(block, Use::Bad);
             return Ok(false);
         }
-        // A copy of this block under way would become one of other pages.
+        // A copy of this block under way has nothing left to copy: the block it goes to is free.
         self.copy = self.copy.filter(|copy| copy.from != block);
         self.erases += 1;
         self.counts.erases += 1;

@@ -56,15 +56,10 @@ impl Limits<'_> {
         (in_space && in_units && in_runs && is_sane).then_some(())
     }
 
-    /// Whether the run's index has such a level, and may have such a plan.
+    /// Whether the run's index has such a level.
     fn has_level(&self, run: &Run) -> bool {
         let head = run.head;
-        if head.is_recent() {
-            return true;
-        }
-        let plan = self.config.indexes[usize::from(head.indexes)];
-        let section = run.section(head.indexes);
-        head.level < plan.levels && section.planned <= self.config.numbers.page_count()
+        head.is_recent() || head.level < self.config.indexes[usize::from(head.indexes)].levels
     }
 
     pub(crate) fn emit_job(&self, job: &Job, out: &mut Writer<'_>) {
@@ -282,5 +277,61 @@ impl Store<'_> {
         let flags = inputs().fold(0, |flags, head| flags | head.flags);
         let is_named = (1..=INPUTS_MAX).contains(&inputs().count()) && inputs().all(fits);
         is_named && flags & !job.out.run.head.flags == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flysch_nand::Geometry;
+
+    use super::super::IndexPlan;
+    use super::super::run::Extent;
+    use super::*;
+
+    const LEVELS: u8 = 2;
+
+    /// Whether a state is believed that has this run.
+    fn is_believed(run: &Run) -> bool {
+        let geometry = Geometry {
+            page_size: 2048,
+            oob_size: 64,
+            sectors_per_page: 4,
+            partial_programs: 4,
+            pages_per_block: 8,
+            block_count: 32,
+            in_order: true,
+        };
+        let plans = [IndexPlan { levels: LEVELS, capacity: 1000, ..IndexPlan::NONE }];
+        let config = StoreConfig::plan(20_000, &plans, &geometry, 32).unwrap();
+        let shapes = config.shapes();
+        let mut bytes = [0; 200];
+        let mut out = Writer::new(&mut bytes);
+        config.form().emit(run, &mut out);
+        let at = out.at;
+        let (mut parser, mut found) = (Parser { bytes: &bytes[..at] }, Run::EMPTY);
+        let limits = Limits { config: &config, shapes: &shapes };
+        limits.parse(&mut parser, &mut found).is_some()
+    }
+
+    #[test]
+    fn runs_that_no_store_has_are_not_believed() {
+        let mut run = Run::of_level(0, LEVELS - 1, 0);
+        assert!(run.add_extent(Extent { first: 511, count: 3 }));
+        assert!(run.set_section(0, &Section { least: 1, greatest: 9000, ..Section::default() }));
+        (run.units, run.entries, run.distinct) = (12, 900, 900);
+        assert!(is_believed(&run), "the last page, the last level and all cells");
+        let spoil: [fn(&mut Run); 6] = [
+            |run| run.head.level = LEVELS,
+            |run| run.head.flags = 8,
+            |run| run.units = 13,
+            |run| run.entries = 12 * UNIT_ENTRIES_MAX as u32 + 1,
+            |run| run.distinct = 901,
+            |run| assert!(run.add_extent(Extent { first: 512, count: 1 })),
+        ];
+        for (number, spoil) in spoil.iter().enumerate() {
+            let mut spoilt = run;
+            spoil(&mut spoilt);
+            assert!(!is_believed(&spoilt), "lie {number}: {spoilt:?}");
+        }
     }
 }
