@@ -29,7 +29,7 @@ const FIRST: usize = 7;
 /// Bytes of a text or blob that an ordered index tells apart by itself, and how many rows may agree
 /// in them.
 const CODE_SIZE: usize = 8;
-const CROWD: usize = 3_000;
+const CROWD: usize = 300;
 
 /// Ranges of an ordered index give the rows within, in the order of their keys, either way. Its
 /// ends are taken from the keys of rows, some of them cut short.
@@ -73,7 +73,7 @@ pub(super) fn range<'d, N: Nand + 'd>(
 }
 
 /// Whether so many rows agree in the first bytes of a text that a range, which reads all of them
-/// for every few that it gives, would take minutes.
+/// for every few that it gives, would take most of the time of a history.
 fn is_crowded(index: &Index<'_>, rows: &Rows) -> bool {
     let column = usize::from(index.columns[0]);
     let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
