@@ -1,9 +1,10 @@
 //! A planted fault: its place in the sources, and the tests that should find it.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -76,6 +77,7 @@ impl Fault {
         number: usize,
         binaries: &[PathBuf],
         before: Option<&str>,
+        sound: &Sound,
     ) -> Outcome<Verdict> {
         if let Some(reason) = &self.equivalent {
             return Ok(Verdict::Equivalent(reason.clone()));
@@ -86,12 +88,40 @@ impl Fault {
         for arguments in first.into_iter().chain(others) {
             for binary in binaries {
                 if let Some(test) = failing_test(binary, &arguments, number)? {
+                    sound.check(binary, &test)?;
                     return Ok(Verdict::Caught(test));
                 }
             }
         }
         Ok(Verdict::Escaped)
     }
+}
+
+/// The number of no fault.
+const NO_FAULT: usize = 0;
+
+/// The tests that are known to pass without a fault. A test that fails in any case finds nothing.
+#[derive(Default)]
+pub(super) struct Sound(Mutex<BTreeSet<String>>);
+
+impl Sound {
+    /// Fail where a test that failed with a fault fails without one as well.
+    fn check(&self, binary: &Path, test: &str) -> Outcome {
+        let known = || self.0.lock().expect("no worker panics");
+        if !is_name(test) || known().contains(test) {
+            return Ok(());
+        }
+        if failing_test(binary, &["--exact".to_owned(), test.to_owned()], NO_FAULT)?.is_some() {
+            return Err(format!("{test} fails without any fault").into());
+        }
+        known().insert(test.to_owned());
+        Ok(())
+    }
+}
+
+/// Whether a test is told by its name, and not by what became of its process.
+fn is_name(test: &str) -> bool {
+    !test.contains(' ')
 }
 
 /// The first test of a binary that fails while a fault is switched on. None if all pass.

@@ -4,7 +4,8 @@
 //!
 //! 1. All faults are planted in one copy of the sources, whichever are to be tested, and are
 //!    switched on one at a time. So the copy is built once.
-//! 2. A fault that does not compile is an error; it does not count as found.
+//! 2. A fault that does not compile is an error; it does not count as found. So is a test that fails
+//!    with a fault and without one.
 
 mod fault;
 mod tree;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use crate::shell::root;
 use crate::{Outcome, binaries};
-use fault::Fault;
+use fault::{Fault, Sound};
 use verdict::{Verdict, Verdicts};
 
 /// The default seed for choosing a tenth of the faults, so that a run can be repeated.
@@ -54,11 +55,13 @@ struct Trial<'f> {
     binaries: &'f [PathBuf],
     /// The test that caught it last time.
     before: Option<String>,
+    sound: &'f Sound,
 }
 
 impl Trial<'_> {
     fn verdict(&self) -> Result<Verdict, String> {
-        let verdict = self.fault.verdict(self.number, self.binaries, self.before.as_deref());
+        let before = self.before.as_deref();
+        let verdict = self.fault.verdict(self.number, self.binaries, before, self.sound);
         verdict.map_err(|failure| failure.to_string())
     }
 }
@@ -80,11 +83,12 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
             built.push((package.clone(), binaries::of_tests(&tree, &arguments)?));
         }
     }
-    let is_tenth = matches!(choice, Choice::Tenth(_));
+    let (is_tenth, sound) = (matches!(choice, Choice::Tenth(_)), Sound::default());
     let trials = faults.iter().zip(&packages).map(|(&(number, fault), package)| {
         let binaries = built.iter().find(|(name, _)| name == package);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
-        Trial { fault, number, binaries, before: verdicts.test_of(fault).map(str::to_owned) }
+        let before = verdicts.test_of(fault).map(str::to_owned);
+        Trial { fault, number, binaries, before, sound: &sound }
     });
     let trials: Vec<Trial<'_>> = trials.collect();
     let mut wrong = Vec::new();
