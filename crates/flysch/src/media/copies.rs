@@ -130,3 +130,51 @@ impl<N: Nand> Media<'_, N> {
         self.numbers.page_in_block(head) > 0 && self.numbers.block_of(head) == number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::sync::Arc;
+
+    use flysch_chip::{Chip, Clock, FaultInjector, Part};
+
+    use super::super::table::ENTRY_SIZE;
+    use super::super::{Partition, Space};
+    use super::*;
+
+    /// A chip of which block 5 holds pages, and a copy of that block under way.
+    fn copying(table: &mut [u8]) -> Media<'_, FaultInjector> {
+        let part = Part::builtin("gemalto-vfl").unwrap();
+        let chip = FaultInjector::new(Chip::new(Arc::new(part), Clock::new(), 1));
+        let mut media = Media::new(chip, Partition { first: 0, count: 24 }, table, 0);
+        media.table.set(5, Use::Data(Space::Hot, 3));
+        let free = media.free_count();
+        media.begin_copy(5).unwrap();
+        assert_eq!(media.free_count(), free - 1, "the copy takes a block");
+        media
+    }
+
+    #[test]
+    fn a_copy_of_a_block_that_was_erased_takes_no_block() {
+        let mut table = [0; 24 * ENTRY_SIZE];
+        let mut media = copying(&mut table);
+        // The block was let go, and is taken for other pages.
+        media.table.set(5, Use::Data(Space::Hot, 4));
+        let free = media.free_count();
+        assert_eq!(media.erase(5), Ok(true));
+        assert_eq!(media.free_count(), free + 1, "nothing is left to copy");
+    }
+
+    #[test]
+    fn a_copy_of_a_block_that_was_let_go_does_not_bring_it_back() {
+        let mut table = [0; 24 * ENTRY_SIZE];
+        let mut media = copying(&mut table);
+        media.table.set(5, Use::Free);
+        let mut frame = [0; 4096];
+        let size = media.layout().page_size();
+        assert_eq!(media.copy_page(&mut frame[..size]), Ok(Copied::Nothing));
+        assert!(!media.is_copying(), "the copy is given up");
+        assert_eq!(media.table.find(Space::Hot, 3), None);
+    }
+}

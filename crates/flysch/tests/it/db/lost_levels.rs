@@ -195,8 +195,8 @@ fn a_repair_that_is_dropped_while_it_renews_leaves_no_gap() {
             let mut copy = rotting.clone();
             let mut db = Db::open(&mut copy, schema, OPTIONS, &mut ram).unwrap();
             let (steps, lost) = steps_of(&mut db, u32::MAX);
-            let last = if lost > 0 { steps.saturating_sub(24)..steps } else { 0..0 };
-            for most in last.rev().step_by(3) {
+            let renewing = if lost > 0 { steps.saturating_sub(24)..steps } else { 0..0 };
+            for most in renewing.rev().step_by(3) {
                 let mut copy = rotting.clone();
                 let mut db = Db::open(&mut copy, schema, OPTIONS, &mut ram).unwrap();
                 steps_of(&mut db, most);

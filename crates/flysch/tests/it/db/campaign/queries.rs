@@ -26,8 +26,7 @@ const SORTED_MAX: usize = 300;
 const FRONT_MAX: usize = 30;
 /// Rows that are kept of those that come first.
 const FIRST: usize = 7;
-/// Bytes of a text or blob that an ordered index tells apart by itself, and how many rows may agree
-/// in them.
+/// Bytes of a key that an ordered index tells apart by itself, and how many rows may agree in them.
 const CODE_SIZE: usize = 8;
 const CROWD: usize = 300;
 
@@ -72,20 +71,35 @@ pub(super) fn range<'d, N: Nand + 'd>(
     Ok(())
 }
 
-/// Whether so many rows agree in the first bytes of a text that a range, which reads all of them
-/// for every few that it gives, would take most of the time of a history.
+/// Whether so many rows agree in the first bytes of their keys that a range, which reads all of
+/// them for every few that it gives, would take most of the time of a history.
 fn is_crowded(index: &Index<'_>, rows: &Rows) -> bool {
-    let column = usize::from(index.columns[0]);
-    let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    let mut counts: BTreeMap<Row, usize> = BTreeMap::new();
     for row in rows.iter() {
-        let bytes = match &row[column] {
-            Val::Text(text) => text.as_bytes(),
-            Val::Blob(blob) => blob,
-            _ => return false,
-        };
-        *counts.entry(&bytes[..bytes.len().min(CODE_SIZE)]).or_default() += 1;
+        *counts.entry(front(index, row)).or_default() += 1;
     }
     counts.values().any(|count| *count > CROWD)
+}
+
+/// The values of a key of which its first bytes tell, the last one cut.
+fn front(index: &Index<'_>, row: &Row) -> Row {
+    let mut left = CODE_SIZE;
+    let cut = |bytes: &[u8], left: usize| Val::Blob(bytes[..bytes.len().min(left)].to_vec());
+    let mut front = Row::new();
+    for value in key_of(row, index) {
+        let (size, value) = match value {
+            Val::Null | Val::Bool(_) => (1, value),
+            Val::Integer(_) | Val::Real(_) | Val::Time(_) => (CODE_SIZE, value),
+            Val::Text(text) => (text.len(), cut(text.as_bytes(), left)),
+            Val::Blob(blob) => (blob.len(), cut(&blob, left)),
+        };
+        front.push(value);
+        left = left.saturating_sub(size);
+        if left == 0 {
+            break;
+        }
+    }
+    front
 }
 
 /// A range between these ends; None where it is refused because one of them is too long.
