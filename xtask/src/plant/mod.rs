@@ -4,8 +4,8 @@
 //!
 //! 1. All faults are planted in one copy of the sources, whichever are to be tested, and are
 //!    switched on one at a time. So the copy is built once.
-//! 2. A fault that does not compile is an error; it does not count as found. So is a test that fails
-//!    with a fault and without one.
+//! 2. A fault that does not compile is an error; it does not count as found. So is a test that
+//!    fails with a fault and without one.
 
 mod fault;
 mod tree;

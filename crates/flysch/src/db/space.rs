@@ -297,6 +297,7 @@ impl<N: Nand> Db<'_, '_, N> {
         mut steps: u32,
         has_enough: impl Fn(&Self) -> bool,
     ) -> Result<(), DbError> {
+        debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         while steps > 0 && !has_enough(self) {
             let some = steps.min(16);
             steps -= some;

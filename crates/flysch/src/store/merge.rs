@@ -169,6 +169,7 @@ impl Inputs {
         let spare = size - cursors.len() * WINDOW_MIN;
         // An entry that may not end in a window begins the next one.
         let common = entry_max - 1;
+        debug_assert!(common < WINDOW_MIN, "a window holds an entry and more");
         let mut at = 0;
         for cursor in cursors {
             let more = spare as u64 * weight(cursor) / all.max(1);
