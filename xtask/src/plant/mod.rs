@@ -55,7 +55,8 @@ struct Trial<'f> {
     binaries: &'f [PathBuf],
     /// The test that caught it last time.
     before: Option<String>,
-    sound: &'f Sound,
+    /// None where the tests are known to pass.
+    sound: Option<&'f Sound>,
 }
 
 impl Trial<'_> {
@@ -84,11 +85,13 @@ pub(crate) fn plant(choice: &Choice) -> Outcome {
         }
     }
     let (is_tenth, sound) = (matches!(choice, Choice::Tenth(_)), Sound::default());
+    // Continuous integration runs all tests besides, and its time is short.
+    let checked = Some(&sound).filter(|_| !is_tenth);
     let trials = faults.iter().zip(&packages).map(|(&(number, fault), package)| {
         let binaries = built.iter().find(|(name, _)| name == package);
         let binaries = binaries.map_or(&[][..], |(_, binaries)| binaries);
         let before = verdicts.test_of(fault).map(str::to_owned);
-        Trial { fault, number, binaries, before, sound: &sound }
+        Trial { fault, number, binaries, before, sound: checked }
     });
     let trials: Vec<Trial<'_>> = trials.collect();
     let mut wrong = Vec::new();

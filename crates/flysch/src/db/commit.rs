@@ -135,7 +135,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether a record is needed for its space: blocks of old runs are free only behind one.
-    fn is_letting_due(&self) -> bool {
+    pub(super) fn is_letting_due(&self) -> bool {
         self.may_let_go() && self.media.free_count() < self.wanted_free()
     }
 

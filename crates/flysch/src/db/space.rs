@@ -297,7 +297,6 @@ impl<N: Nand> Db<'_, '_, N> {
         mut steps: u32,
         has_enough: impl Fn(&Self) -> bool,
     ) -> Result<(), DbError> {
-        debug_assert!(self.under_way.is_none(), "no record is written in mid-transaction");
         while steps > 0 && !has_enough(self) {
             let some = steps.min(16);
             steps -= some;
@@ -307,8 +306,8 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             // Merges of what was moved may have taken the last free blocks, while those of old runs
             // wait for a record.
-            let is_short = self.media.free_count() < self.wanted_free();
-            if self.compaction.gone.is_some() || is_short && self.going() > 0 {
+            let lets_go = self.is_letting_due() && self.going() > 0;
+            if self.compaction.gone.is_some() || lets_go {
                 self.record_what_goes()?;
             }
             if before == self.compaction_reach() && !self.merge_some(some)? {

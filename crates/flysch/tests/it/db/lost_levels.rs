@@ -13,6 +13,10 @@ const fn ordered(columns: &'static [u8], is_unique: bool) -> Index<'static> {
     Index { columns, kind: IndexKind::Ordered, is_unique }
 }
 
+const fn hash(columns: &'static [u8], is_unique: bool) -> Index<'static> {
+    Index { kind: IndexKind::Hash, ..ordered(columns, is_unique) }
+}
+
 /// Keys that do not lie evenly, so that their levels are packed and have fences.
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -27,9 +31,6 @@ const SCHEMA: Schema<'static> = Schema {
         keep: None,
     }],
 };
-const fn hash(columns: &'static [u8], is_unique: bool) -> Index<'static> {
-    Index { columns, kind: IndexKind::Hash, is_unique }
-}
 
 /// Codes that lie evenly, so that their levels are planned, and have no fences.
 const HASHED: Schema<'static> = Schema {
@@ -55,18 +56,29 @@ fn name(id: i64) -> String {
 
 /// A device of so many rows, in which whatever merge is due is under way.
 fn device(schema: &'static Schema<'static>, rows: i64) -> Image {
-    let (mut image, mut ram) = (Image::of(512, 16, 200), vec![0; RAM]);
-    let mut db = Db::create(&mut image, schema, OPTIONS, &mut ram).unwrap();
+    let mut image = Image::of(512, 16, 200);
+    fill(&mut image, schema, rows, |id| (rank(id), name(id)));
+    image
+}
+
+/// Create a database of rows of which `of` gives rank and name.
+fn fill(
+    image: &mut Image,
+    schema: &'static Schema<'static>,
+    rows: i64,
+    of: impl Fn(i64) -> (i64, String),
+) {
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(image, schema, OPTIONS, &mut ram).unwrap();
     for first in (0..rows).step_by(20) {
         let mut tx = db.begin().unwrap();
         for id in first..(first + 20).min(rows) {
-            let name = name(id);
-            let row = [Value::Integer(id), Value::Integer(rank(id)), Value::Text(&name)];
+            let (rank, name) = of(id);
+            let row = [Value::Integer(id), Value::Integer(rank), Value::Text(&name)];
             tx.insert(0, &row).unwrap();
         }
         tx.commit(Durability::Durable).unwrap();
     }
-    image
 }
 
 type Ids = BTreeSet<i64>;
@@ -145,7 +157,8 @@ fn repair(image: &Image, rotten: BTreeSet<usize>, (rows, ram): (i64, usize)) -> 
         let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let repaired = db.repair().unwrap_or_else(|error| panic!("{error}: {story}"));
         if repaired.lost_pages > 0 {
-            check(&mut db, &SCHEMA, (rows, 97), &story).unwrap();
+            check(&mut db, &SCHEMA, (rows, 97), &story)
+                .unwrap_or_else(|error| panic!("{error}: {story}"));
         }
         repaired.lost_pages
     };
@@ -155,7 +168,7 @@ fn repair(image: &Image, rotten: BTreeSet<usize>, (rows, ram): (i64, usize)) -> 
     while db.maintain(Budget { operations: 50 }).unwrap_or_else(|error| panic!("{error}: {story}"))
     {
     }
-    check(&mut db, &SCHEMA, (rows, 311), &story).unwrap();
+    check(&mut db, &SCHEMA, (rows, 311), &story).unwrap_or_else(|error| panic!("{error}: {story}"));
     lost
 }
 
@@ -224,18 +237,8 @@ fn a_lost_unit_amid_the_rows_of_a_key_hides_none_of_them() {
             ..SCHEMA.tables[0]
         }],
     };
-    let rank = |id: i64| id * 7919 % 9973 % 3;
-    let (mut image, mut ram) = (Image::of(512, 16, 640), vec![0; RAM]);
-    let mut db = Db::create(&mut image, &FEW, OPTIONS, &mut ram).unwrap();
-    let text = "x".repeat(300);
-    for first in (0..ROWS).step_by(20) {
-        let mut tx = db.begin().unwrap();
-        for id in first..first + 20 {
-            let row = [Value::Integer(id), Value::Integer(rank(id)), Value::Text(&text)];
-            tx.insert(0, &row).unwrap();
-        }
-        tx.commit(Durability::Durable).unwrap();
-    }
+    let mut image = Image::of(512, 16, 640);
+    fill(&mut image, &FEW, ROWS, |id| (id * 7919 % 9973 % 3, "x".repeat(300)));
     let mut entries = 0;
     for page in image.run_pages() {
         let (mut image, mut ram) = (image.clone(), vec![0; RAM]);
