@@ -186,10 +186,10 @@ impl Device {
             return;
         }
         let found = found::which(&mut db, world, states).unwrap();
-        assert!(Rules::of(world).hold(&states[found]), "rows obey their constraints");
+        assert!(Rules::of(world).hold(&found), "rows obey their constraints");
         if life.number % 4 == 3 {
             queries::times(&mut db, world, times).unwrap();
-            ask::everything(&mut db, world, &states[found], When::Now).unwrap();
+            ask::everything(&mut db, world, &found, When::Now).unwrap();
             for (commits, state) in past {
                 match db.as_of(*commits) {
                     Err(DbError::Stale) => {}
@@ -225,12 +225,11 @@ struct Held {
 impl Session<'_> {
     fn live(mut self, (seed, life): (u64, &Life), prng: &mut Prng) -> Step {
         self.repair(Rot::None, prng)?;
-        let found = done(found::which(&mut self.db, self.world, self.states))?;
+        let before = done(found::which(&mut self.db, self.world, self.states))?;
         if prng.below(8) == 0 {
             // Nothing is written: what was doubtful stays so.
             return Ok(());
         }
-        let before = self.states[found].clone();
         let mut now = before.clone();
         done(self.db.begin().map(drop))?;
         done(found::learn(&mut self.db, self.world, (&mut now, &mut self.given)))?;

@@ -12,11 +12,12 @@ use super::rows::{Row, Rows, State, read};
 use super::world::World;
 
 /// Which of some states a database holds, as a scan of all tables tells: the newest such one.
+/// Where an older one has the same rows, a ring may have ended otherwise.
 pub(super) fn which<'d, N: Nand + 'd>(
     db: &mut impl Reader<'d, 'static, N>,
     world: &World,
     states: &[State],
-) -> Result<usize, DbError> {
+) -> Result<State, DbError> {
     let (mut found, mut came) = (Vec::new(), Vec::new());
     for table in 0..world.schema.tables.len() as u8 {
         let scan = db.reading()?.scan(table, Direction::Forward)?;
@@ -35,15 +36,21 @@ pub(super) fn which<'d, N: Nand + 'd>(
             is_ordered && rows.is_some_and(|rows| rows.sorted().into_iter().eq(found))
         })
     };
-    let place = states.iter().rev().position(|state| is_found(&state));
-    Ok(place.map_or_else(
-        || {
-            panic!("{} states, and not one of them was found: {}", states.len(), {
-                differences(&found, states.last().expect("there is a state"))
-            })
-        },
-        |place| states.len() - 1 - place,
-    ))
+    let mut fitting = states.iter().rev().filter(is_found);
+    let mut newest = fitting.next().cloned().unwrap_or_else(|| {
+        let last = states.last().expect("there is a state");
+        panic!("{} states, and not one of them was found: {}", states.len(), {
+            differences(&found, last)
+        })
+    });
+    for older in fitting {
+        for (rows, older) in newest.iter_mut().zip(older) {
+            if !older.ends_in_row() {
+                Rc::make_mut(rows).end_in_doubt();
+            }
+        }
+    }
+    Ok(newest)
 }
 
 /// Whether a database shows rows beyond those of the newest state, as many as `doubtful` at most.
