@@ -307,7 +307,9 @@ fn spoilt_images_are_answered_or_refused() {
     let Tally { counts, worst, beyond, panicked } = all;
     println!("images: {counts:?}; most reads, in per cent of honest ones, and the seed: {worst:?}");
     let many = beyond.len() as u64;
-    println!("{many} mounts read more than {READS_FACTOR} times as much as an honest one: {beyond:?}");
+    println!(
+        "{many} mounts read more than {READS_FACTOR} times as much as an honest one: {beyond:?}"
+    );
     // A root may lie about how many other roots there are, and each is looked at.
     assert!(many <= 1.max(count / 5000), "{many} of {count} mounts read too much");
     assert!(panicked.is_empty(), "{} images made it panic, seeds {panicked:?}", panicked.len());
