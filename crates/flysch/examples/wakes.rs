@@ -1,5 +1,5 @@
-//! How evenly the blocks of a device wear that wakes, commits one row, and sleeps again. A life ends
-//! by a cut behind its commit, or by a close. After a cut the next mount programs a root.
+//! How evenly the blocks of a device wear that wakes, commits one row, and sleeps again. A life
+//! ends by a cut behind its commit, or by a close. After a cut the next mount programs a root.
 //!
 //! `cargo run --profile sim -p flysch --example wakes -- [CUTS] [CLOSES] [BLOCKS]`
 
@@ -55,7 +55,8 @@ fn main() -> Result<(), DbError> {
     println!("{}|", "|--:".repeat(8));
     let mut prng = Prng::new(5);
     for (lives, ending) in [(cuts, Ending::Cut), (closes, Ending::Closed)] {
-        for part in (0..10).map(|tenth| lives * (tenth + 1) / 10 - lives * tenth / 10) {
+        let parts = (0..10).map(|tenth| lives * (tenth + 1) / 10 - lives * tenth / 10);
+        for part in parts.filter(|&part| part > 0) {
             let before: u32 = chip.erase_counts().iter().sum();
             let mut tally = Tally::default();
             for _ in 0..part {
