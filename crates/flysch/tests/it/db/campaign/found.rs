@@ -38,14 +38,13 @@ pub(super) fn which<'d, N: Nand + 'd>(
     };
     let mut fitting = states.iter().rev().filter(is_found);
     let mut newest = fitting.next().cloned().unwrap_or_else(|| {
-        let last = states.last().expect("there is a state");
-        panic!("{} states, and not one of them was found: {}", states.len(), {
-            differences(&found, last)
-        })
+        let differ = differences(&found, states.last().expect("there is a state"));
+        panic!("{} states, and not one of them was found: {differ}", states.len())
     });
     for older in fitting {
         for (rows, older) in newest.iter_mut().zip(older) {
-            if !older.ends_in_row() {
+            // A ring whose end tells nothing already needs no copy of its rows.
+            if rows.ends_in_row() && !older.ends_in_row() {
                 Rc::make_mut(rows).end_in_doubt();
             }
         }
