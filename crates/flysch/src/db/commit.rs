@@ -21,6 +21,8 @@ pub enum Durability {
 
 /// Programs that a flush of index entries takes.
 const FLUSH_PROGRAMS: u64 = 2;
+/// Programs of a call that commits one row and has to flush before it.
+pub(super) const PROGRAMS_AT_ONCE: u64 = PROGRAMS_MAX + FLUSH_PROGRAMS;
 
 /// The parts of the engine whose state a log record holds.
 struct Layers<'l, 'ram> {
@@ -253,7 +255,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Ok(true) | Err(MediaError::Full) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
-        if !self.media.is_ready() && may_erase {
+        if may_erase && !self.media.is_ready() && self.media.is_block_due(PROGRAMS_AT_ONCE as u32) {
             return match self.media.prepare() {
                 Ok(()) | Err(MediaError::Full) => Ok(true),
                 Err(error) => Err(error.into()),

@@ -8,6 +8,7 @@
 
 use flysch_nand::Nand;
 
+use super::commit::PROGRAMS_AT_ONCE;
 use super::space::Claim;
 use super::{Db, DbError};
 use crate::media::{Copied, MediaError, Use};
@@ -40,6 +41,11 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn level_for(&mut self, programmed: u64) -> Result<(), DbError> {
         let level = &mut self.levelling;
         level.programmed = (level.programmed + programmed).min(OWED_MAX * PAGES_A_COPY);
+        let has_erased = self.media.counts.erases != self.erased_at;
+        if has_erased && programmed <= PROGRAMS_AT_ONCE && !self.media.is_copying() {
+            // A copy begins with an erase, of which a call that commits a row does one.
+            return Ok(());
+        }
         let most = if programmed <= 1 { 1 } else { programmed / PAGES_A_COPY };
         for _ in 0..most {
             if self.levelling.programmed < PAGES_A_COPY {

@@ -126,6 +126,22 @@ impl<N: Nand> Media<'_, N> {
         self.ready.is_some()
     }
 
+    /// Whether a block should be erased ahead now: a stream may need one within the next `programs`,
+    /// or the session goes on for long.
+    ///
+    /// Nothing on flash tells of a block that is erased ahead. A session that ends before the block
+    /// is needed has worn it for nothing, so a short one erases none.
+    pub(crate) fn is_block_due(&self, programs: u32) -> bool {
+        let pages = self.geometry().pages_per_block;
+        let is_near = |space: &Space| {
+            let head = self.head(*space);
+            let page = self.numbers.page_in_block(head);
+            head != 0 && (page == 0 || page + programs >= pages)
+        };
+        let is_long = self.counts.programs_in_all() >= pages / SHORT_SHARE;
+        is_long || Space::ALL.iter().any(is_near)
+    }
+
     /// Number of free blocks, without the one to which a copy goes.
     pub(crate) fn free_count(&self) -> u32 {
         self.table.free_count() - u32::from(self.copy.is_some())
@@ -291,6 +307,9 @@ impl<N: Nand> Media<'_, N> {
 const DRAWN_LOG: u8 = 1 << 7;
 /// Changes of the block table that are kept for blocks that have to be taken.
 const CHANGES_KEPT: usize = 12;
+
+/// A session is short before it has programmed this part of a block.
+const SHORT_SHARE: u32 = 4;
 
 /// Which of the free blocks is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
