@@ -298,8 +298,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.put_entries(head, values, at)?;
         // Where this row programmed a page, the slice of merging is left to the next row.
         let is_idle = self.media.write == begun_at;
-        for _ in 0..if is_idle { self.store.slices_due() } else { 0 } {
+        let mut slices = if is_idle { self.store.slices_due() } else { 0 };
+        while slices > 0 {
             self.work()?;
+            slices = (slices - 1).min(self.store.slices_due());
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::memtable::{Memtable, Segment};
 use super::plan::{Estimate, are_even};
 use super::run::{LEARNT, OPEN, Run};
 use super::writer::{Fill, Next, Output, Source};
-use super::{Lent, Store};
+use super::{Lent, Reach, Store};
 use crate::media::{Layout, Media, Space};
 
 /// Decides by an entry's pointer whether it is flushed. It is a trait object, so that the code of a
@@ -143,6 +143,7 @@ impl Store<'_> {
             }
         }
         if programs > 0 {
+            self.reach = Reach::Flush;
             self.take_over(&mut out.run, segment, is_due);
         }
         Ok(programs)

@@ -132,6 +132,7 @@ pub struct Store<'ram> {
     learning: (u32, u32),
     /// Whether a round is to merge all levels, because space is short.
     is_pressed: bool,
+    reach: Reach,
     /// Whether merges may drop nothing, because a snapshot is open.
     keeps_all: bool,
     /// A bit for each index, set once rows of it were replaced or moved.
@@ -139,6 +140,16 @@ pub struct Store<'ram> {
     lost: Lost,
     hints: Hints,
     noted: Noted,
+}
+
+/// How far the session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Mount,
+    /// A page of a merge was programmed.
+    Merge,
+    /// A run was flushed.
+    Flush,
 }
 
 /// Slices of merging at an insert where merges were left behind.
@@ -175,6 +186,7 @@ impl<'ram> Store<'ram> {
             drops: 0,
             learning: (0, 0),
             is_pressed: false,
+            reach: Reach::Mount,
             keeps_all: false,
             updated: 0,
             lost: Lost::NONE,
@@ -271,7 +283,7 @@ impl<'ram> Store<'ram> {
     /// than once only where merges were left behind, as they are in sessions of few rows, or do
     /// not keep up with a transaction on small pages.
     pub fn slices_due(&self) -> u32 {
-        let is_late = self.is_behind() || self.is_open_late();
+        let is_late = self.is_behind() || self.is_open_late() || self.is_page_owed();
         if is_late { SLICES_BEHIND } else { u32::from(self.is_due()) }
     }
 
@@ -283,14 +295,17 @@ impl<'ram> Store<'ram> {
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
-        let is_merging = self.job.is_some() || self.due().is_some();
-        let mut work = if self.is_learning() && !(is_merging && self.is_behind()) {
+        let goes_first = (self.is_behind() || self.is_cut_short()) && self.is_merging();
+        let mut work = if self.is_learning() && !goes_first {
             self.learn(media, lent.cell)?
         } else if self.job.is_some() || self.start_due() {
             self.step(media, lent)?
         } else {
             Work::default()
         };
+        if work.programs > 0 {
+            self.reach = self.reach.max(Reach::Merge);
+        }
         work.is_left = self.is_due();
         Ok(work)
     }

@@ -7,18 +7,21 @@
 //! 1. Only a large merge is put off, and only one at a time.
 //! 2. The state holds the large merge alone. A small merge begins anew after a mount.
 
-use super::Store;
 use super::bytes::{Parser, Writer};
 use super::group::Drops;
 use super::job::{Due, Job};
 use super::merge::INPUTS_MAX;
 use super::run::{Head, IN_JOB, IN_ROUND, MERGED, OPEN, PUT_OFF, RECENT, Run};
 use super::state::Limits;
+use super::{Reach, Store};
 
 /// Greatest number of bytes of an encoded job.
 pub(crate) const JOB_SIZE: usize = 224;
 /// Greatest number of entries of a recent run that a small merge writes.
 const ENTRIES_MAX: u32 = 30_000;
+
+/// The table of runs is filling up where so many times the free places are taken.
+const FILLING: usize = 2;
 
 /// Pages that a large merge writes before it may be put off again.
 const TURN_PAGES: u32 = 4;
@@ -63,12 +66,34 @@ impl Store<'_> {
         entries / 2 > self.config.recents_max
     }
 
+    /// Whether a merge is under way or to be begun.
+    pub(crate) fn is_merging(&self) -> bool {
+        self.job.is_some() || self.due().is_some()
+    }
+
+    /// Whether the table of runs is filling up, and the session is one that may end before the
+    /// next flush: sessions of few rows would learn filters, and never merge.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.reach < Reach::Flush && self.runs.room() * FILLING <= self.runs.recents().count()
+    }
+
+    /// Whether such a session has to program a page of a merge before all else.
+    ///
+    /// A mount forgets the page that was being filled. So sessions of few rows do not come further
+    /// with a merge unless each fills a page. The table of runs would become full, and one insert
+    /// had to do whole merges.
+    pub(crate) fn is_page_owed(&self) -> bool {
+        self.reach == Reach::Mount && self.is_cut_short() && self.is_merging()
+    }
+
     /// Whether a small merge has to run before the large one goes on.
     pub(crate) fn is_small_due(&self) -> bool {
         if self.is_held_up() {
             return self.is_small_due_beside_lost();
         }
-        if self.is_behind() && !self.is_crowded() {
+        // After a mount a small merge begins anew, and the large one goes on where it was.
+        let is_large_first = self.is_behind() || self.reach == Reach::Mount && self.is_cut_short();
+        if is_large_first && !self.is_crowded() {
             return false;
         }
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;

@@ -65,6 +65,12 @@ fn count(db: &mut Db<'_, '_, &mut Image>, id: i64) {
     tx.commit(Durability::Durable).unwrap();
 }
 
+/// Programs, erases and reads so far.
+fn spent(db: &Db<'_, '_, &mut Image>) -> [u64; 3] {
+    let image = db.nand();
+    [image.changes[0], image.changes[1], image.reads]
+}
+
 type Write = fn(&mut Db<'_, '_, &mut Image>, i64);
 
 /// A device, with its RAM.
@@ -101,12 +107,12 @@ impl Device {
         let report = *db.report();
         let row_blocks = db.stats().row_blocks;
         assert!(row_blocks <= self.row_blocks, "{row_blocks} blocks of rows, no block comes back");
-        let before = db.nand().changes;
+        let before = spent(&db);
         let mut first = [0; 2];
         for (number, id) in rows.enumerate() {
             (self.write)(&mut db, id);
             if number == 0 {
-                let after = db.nand().changes;
+                let after = spent(&db);
                 first = [after[0] - before[0], after[1] - before[1]];
             }
         }
@@ -228,6 +234,48 @@ fn short_lives_never_run_out_of_numbers() {
     let mut device = Device::new((&COUNTERS, count), (512, 8, 24), (20_000, 100));
     device.budget = 16;
     device.live(3000, false);
+}
+
+/// Each life goes on in another log block. A session erased a block ahead at its first commit, which
+/// no life so short needs: two erases each.
+#[test]
+fn closed_lives_erase_one_block_each() {
+    let mut device = Device::new((&COUNTERS, count), (2048, 64, 1024), (20_000, 100));
+    (device.budget, device.image.changes) = (0, [0; 2]);
+    device.live(500, true);
+    let [_, erases] = device.image.changes;
+    assert!((500..600).contains(&erases), "{erases} erases in 500 lives");
+}
+
+/// Lives of some commits that pay nothing ahead, for a table of six indexes. Each began its merges
+/// anew, behind the learning of all filters, until the table of runs was full. Then one insert did
+/// them all: 80 pages of them, with 1,100 reads and five erases. All but the first commit of each
+/// life, which makes certain what the mount found, now do what those of a long session do.
+#[test]
+fn short_lives_do_their_merges_bit_by_bit() {
+    for (pages, len) in [(16, 3), (32, 7), (64, 11)] {
+        let mut device = Device::new((&SCHEMA, put), (2048, pages, 8192 / pages), (20_000, 20_000));
+        let mut most = [0; 2];
+        for life in 0..12_000 / len {
+            let (image, ram) = (&mut device.image, &mut device.ram);
+            let mut db = Db::open(image, &SCHEMA, device.options, ram).unwrap();
+            put(&mut db, life * len);
+            for id in life * len + 1..(life + 1) * len {
+                let (before, has_runs) = (spent(&db), db.stats().run_blocks > 0);
+                put(&mut db, id);
+                let after = spent(&db);
+                let [programs, erases, reads] = [0, 1, 2].map(|at| after[at] - before[at]);
+                // The first page of rows and the first run each take a block.
+                assert!(erases <= 1 + u64::from(!has_runs), "{pages} pages, row {id}: {erases}");
+                for (most, count) in most.iter_mut().zip([programs, reads]) {
+                    *most = count.max(*most);
+                }
+            }
+            db.close().unwrap();
+        }
+        println!("{pages} pages, {len} rows each: most programs and reads {most:?}");
+        assert!(most[0] <= 6 && most[1] <= 24, "{pages} pages, {len} rows each: {most:?}");
+    }
 }
 
 /// Lives of one commit that are closed. None told the next which rows it had replaced, so all
