@@ -12,7 +12,7 @@
 use flysch_nand::Nand;
 
 use super::body::NUMBER_MAX;
-use super::front::{CELLS_MAX, Cells, MAGIC};
+use super::front::{CELLS_MAX, Cells, MAGIC, are_distinct};
 use super::root::{CANDIDATES, NAME};
 use crate::bytes::array;
 use crate::media::{CELL_DATA, HEADER_SIZE, Header, Kind, Label, Media, MediaError, Sight, clear};
@@ -81,6 +81,8 @@ impl Anchor {
             && header.kind == Kind::Anchor
             && header.commit <= NUMBER_MAX
             && (2..=CELLS_MAX / 2).contains(&usize::from(cells.len))
+            && are_distinct(cells.as_slice())
+            && !anchors.iter().any(|&anchor| cells.has(anchor))
             && anchors.iter().chain(cells.as_slice()).all(|&b| u32::from(b) < block_count);
         let salt = u32::from_le_bytes(array(&bytes[6..10]));
         is_sane.then_some(Self { block: block as u16, epoch: header.commit, salt, anchors, cells })

@@ -24,6 +24,11 @@ pub(crate) const LIST_MAX: usize = 16;
 
 pub(super) const MAGIC: [u8; 6] = *b"flysch";
 
+/// Whether no block is named twice. A mount would look at such a block again and again.
+pub(super) fn are_distinct(blocks: &[u16]) -> bool {
+    blocks.iter().enumerate().all(|(at, block)| !blocks[..at].contains(block))
+}
+
 /// A list of log blocks. The block at place `n` has the ordinal `ordinal + n` among all blocks that
 /// the log ever had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +67,7 @@ impl List {
         }
         let is_sane = (1..=LIST_MAX).contains(&usize::from(list.len))
             && ordinal <= NUMBER_MAX
+            && are_distinct(list.as_slice())
             && list.as_slice().iter().all(|&block| u32::from(block) < block_count);
         is_sane.then_some(list)
     }
@@ -219,6 +225,9 @@ impl Front {
         let is_sane = bytes[..6] == MAGIC
             && cells.len >= 2
             && (!moves || usize::from(cells.len) <= CELLS_MAX / 2)
+            && are_distinct(cells.as_slice())
+            && are_distinct(leaving.as_slice())
+            && leaving.without(&cells) == leaving
             && cells
                 .as_slice()
                 .iter()

@@ -19,8 +19,8 @@ use super::{Log, name_of};
 use crate::media::{Kind, Media, MediaError, Sight, Wear};
 
 /// Whether a root block without a visible root has a name page of a later epoch than the newest
-/// visible root. Cost: one read for each block without a root, some ten where its first page is
-/// neither blank nor whole.
+/// visible root. Cost: one read for each page of a block without a root, up to the first one that is
+/// blank or of an older root.
 #[inline(never)]
 pub(super) fn has_newer_name<N: Nand>(
     media: &mut Media<'_, N>,
@@ -31,17 +31,15 @@ pub(super) fn has_newer_name<N: Nand>(
     let last = first_name_max(media, front.described);
     let blank = sights.iter().filter(|(_, seen)| seen.is_none());
     for (block, _) in blank.filter(|(block, _)| front.cells.has(*block)) {
-        let block = u32::from(block);
-        if media.look(block, 0, root::NAME, frame)? == Sight::Blank {
-            continue;
-        }
+        // The first page is that of a checkpoint, and shows none.
         for page in 1..=last {
-            let sight = media.look(block, page, root::NAME, frame)?;
-            if let Sight::Page(header) = sight
-                && header.kind == Kind::Name
-                && header.commit > newest.epoch
-            {
-                return Ok(true);
+            match media.look(u32::from(block), page, root::NAME, frame)? {
+                // No name goes behind one that failed, so nothing lies behind a blank page.
+                Sight::Blank => break,
+                // All pages of a block have the epoch of its root.
+                Sight::Page(header) if header.commit <= newest.epoch => break,
+                Sight::Page(header) if header.kind == Kind::Name => return Ok(true),
+                Sight::Page(_) | Sight::Unreadable => {}
             }
         }
     }

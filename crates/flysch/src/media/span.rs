@@ -95,7 +95,8 @@ impl Spans {
         usize::from(self.len) + count <= SPANS_MAX
     }
 
-    /// Add a span. It is joined with the one before where both touch within a block.
+    /// Add a span. It is joined with the one before where both touch within a block. Fails where
+    /// there is no room, or where both make a circle.
     pub(crate) fn add(&mut self, span: Span, numbers: Numbers) -> Result<(), ()> {
         assert!(span.from != span.end, "a span holds a page");
         let is_within = numbers.page_in_block(span.from) > 0;
@@ -103,6 +104,10 @@ impl Spans {
             |known: &&mut Span| is_within && known.space == span.space && known.end == span.from;
         let known = self.spans[..usize::from(self.len)].iter_mut().find(touches);
         if let Some(known) = known {
+            if known.from == span.end {
+                // Together they would be all pages of the space, or none.
+                return Err(());
+            }
             known.end = span.end;
             return Ok(());
         }

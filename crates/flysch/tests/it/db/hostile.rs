@@ -272,11 +272,12 @@ fn mount_all(seeds: impl Iterator<Item = u64>) -> Tally {
     tally
 }
 
-/// Images that made it panic once: a table with a number that no space has, and runs with entries
-/// beyond the bounds that the table of runs tells.
+/// Images that made it panic once: a table with a number that no space has; runs with entries beyond
+/// the bounds that the table of runs tells; void spans of which each begins where the other ends.
 #[test]
 fn images_that_made_it_panic_once_are_answered_or_refused() {
-    let tally = mount_all([777_003_786, 777_013_314, 777_066_694, 777_074_374].into_iter());
+    let tally =
+        mount_all([777_003_786, 777_013_314, 777_066_694, 777_074_374, 902_199_883].into_iter());
     assert_eq!(tally.panicked, []);
 }
 
@@ -306,12 +307,9 @@ fn spoilt_images_are_answered_or_refused() {
     });
     let Tally { counts, worst, beyond, panicked } = all;
     println!("images: {counts:?}; most reads, in per cent of honest ones, and the seed: {worst:?}");
-    let many = beyond.len() as u64;
-    println!(
-        "{many} mounts read more than {READS_FACTOR} times as much as an honest one: {beyond:?}"
-    );
-    // A root may lie about how many other roots there are, and each is looked at.
-    assert!(many <= 1.max(count / 5000), "{many} of {count} mounts read too much");
+    let many = beyond.len();
+    println!("{many} mounts read more than {READS_FACTOR} times as much as an honest one");
+    assert!(beyond.is_empty(), "{many} of {count} mounts read too much, seeds {beyond:?}");
     assert!(panicked.is_empty(), "{} images made it panic, seeds {panicked:?}", panicked.len());
 }
 

@@ -336,6 +336,10 @@ fn lie_in_state(prng: &mut Prng, image: &mut Image, history: &History) {
     let page_count = u64::from(image.geometry.page_count()) * 4;
     rewrite(prng, image, history, |prng, body| {
         let state = &mut body.state;
+        // An earlier lie may have cut it off.
+        if state.len() < 24 {
+            return;
+        }
         if state.len() < 30 || prng.below(4) == 0 {
             let at = [0, 4, 8, 10, 12, 20][prng.below(6) as usize];
             if prng.below(2) == 0 {
