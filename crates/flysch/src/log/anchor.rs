@@ -198,3 +198,27 @@ pub(super) fn look_at_all<N: Nand>(
     anchors.sort_unstable_by_key(|anchor| core::cmp::Reverse(anchor.map(|a| a.epoch)));
     Ok(anchors)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_read(anchors: [u16; ANCHORS], roots: [u16; 3]) -> bool {
+        let mut cells = Cells::NONE;
+        for block in roots {
+            cells.push(block);
+        }
+        let anchor = Anchor { block: anchors[0], epoch: 7, salt: 1, anchors, cells };
+        let (used, block, page, write, rows) = (0, 0, 0, 0, 0);
+        let header =
+            Header { kind: Kind::Anchor, owner: 0, used, block, page, write, commit: 7, rows };
+        Anchor::parse(&anchor.emit(), &header, 0, 64) == Some(anchor)
+    }
+
+    #[test]
+    fn an_anchor_names_no_block_twice() {
+        assert!(is_read([0, 1], [2, 3, 4]));
+        assert!(!is_read([0, 1], [2, 3, 2]), "a root block");
+        assert!(!is_read([0, 1], [2, 1, 4]), "an anchor among the root blocks");
+    }
+}

@@ -299,3 +299,35 @@ impl Front {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(blocks: &[u16]) -> Cells {
+        let mut cells = Cells::NONE;
+        for &block in blocks {
+            cells.push(block);
+        }
+        cells
+    }
+
+    fn is_read(cells: Cells, leaving: Cells, list: List) -> bool {
+        let front = Front { cells, leaving, list, ..Front::NONE };
+        let mut bytes = [0; FRONT_SIZE + LEN_SIZE];
+        bytes[..FRONT_SIZE].copy_from_slice(&front.emit());
+        Front::parse(&bytes, 64).is_some()
+    }
+
+    #[test]
+    fn a_front_names_no_block_twice() {
+        let list = List { len: 2, blocks: core::array::from_fn(|at| 9 + at as u16), ordinal: 7 };
+        let (roots, leaving) = (cells(&[2, 3, 4, 5]), cells(&[6, 7]));
+        assert!(is_read(roots, leaving, list));
+        assert!(!is_read(cells(&[2, 3, 4, 3]), leaving, list), "a root block");
+        assert!(!is_read(roots, cells(&[6, 6]), list), "a block that leaves");
+        assert!(!is_read(roots, cells(&[6, 4]), list), "a root block that leaves");
+        let twice = List { blocks: [9; LIST_MAX], ..list };
+        assert!(!is_read(roots, leaving, twice), "a log block");
+    }
+}

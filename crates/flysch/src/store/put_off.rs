@@ -91,9 +91,7 @@ impl Store<'_> {
         if self.is_held_up() {
             return self.is_small_due_beside_lost();
         }
-        // After a mount a small merge begins anew, and the large one goes on where it was.
-        let is_large_first = self.is_behind() || self.reach == Reach::Mount && self.is_cut_short();
-        if is_large_first && !self.is_crowded() {
+        if self.is_behind() && !self.is_crowded() {
             return false;
         }
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;

@@ -281,6 +281,32 @@ fn images_that_made_it_panic_once_are_answered_or_refused() {
     assert_eq!(tally.panicked, []);
 }
 
+/// Images whose mounts read more than twice as much as an honest one: lists and sets of root blocks
+/// that name a block again and again, and lost roots behind which names were sought.
+#[test]
+fn images_that_were_read_too_much_once_are_read_less() {
+    let seeds = [
+        900_045_172,
+        900_173_924,
+        900_183_740,
+        901_064_780,
+        901_129_108,
+        901_164_060,
+        901_164_988,
+        901_175_212,
+        902_040_684,
+        902_110_404,
+        902_115_252,
+        902_187_692,
+        902_238_444,
+        903_017_220,
+        903_022_060,
+        903_047_332,
+        903_127_884,
+    ];
+    assert_eq!(mount_all(seeds.into_iter()).beyond, []);
+}
+
 /// `FLYSCH_SEEDS` times a hundred mounts, 20,000 where it does not say, from seed `FLYSCH_SEED` on;
 /// that seed alone where only it is told.
 #[test]
