@@ -321,7 +321,8 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// rows; a run of index entries; a slice of a merge, which is at most one program and
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides. Where merges are behind, as they may be in a
-    /// transaction of thousands of rows on pages of 512 bytes, a row does eight slices.
+    /// transaction of thousands of rows on pages of 512 bytes, a row does eight slices. So do the
+    /// first rows of a session that follows many of few rows, until a page of a merge is programmed.
     ///
     /// # Errors
     /// [`DbError::Full`] where there is no room for the row, and [`DbError::TransactionTooLong`]
