@@ -322,7 +322,7 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// [`StoreConfig::reads_max`](crate::store::StoreConfig::reads_max) reads. A row that is longer
     /// than a page takes its own pages besides. Where merges are behind, as they may be in a
     /// transaction of thousands of rows on pages of 512 bytes, a row does eight slices. So do the
-    /// first rows of a session that follows many of few rows, until a page of a merge is programmed.
+    /// first rows of a session that follows many of few rows, until a merge has programmed a page.
     ///
     /// # Errors
     /// [`DbError::Full`] where there is no room for the row, and [`DbError::TransactionTooLong`]

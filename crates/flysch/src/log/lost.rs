@@ -19,8 +19,8 @@ use super::{Log, name_of};
 use crate::media::{Kind, Media, MediaError, Sight, Wear};
 
 /// Whether a root block without a visible root has a name page of a later epoch than the newest
-/// visible root. Cost: one read for each page of a block without a root, up to the first one that is
-/// blank or of an older root.
+/// visible root. Cost: one read for each page of a block without a root, up to the first one that
+/// is blank or of an older root.
 #[inline(never)]
 pub(super) fn has_newer_name<N: Nand>(
     media: &mut Media<'_, N>,

@@ -118,6 +118,8 @@ impl<N: Nand> Media<'_, N> {
         if self.ready.is_none() {
             self.ready = Some(self.erase_next(Wear::Least)?);
         }
+        let is_free = |block| self.table.at(block) == Use::Free;
+        debug_assert!(self.ready.is_some_and(is_free), "what is erased ahead is free");
         Ok(())
     }
 
@@ -126,8 +128,8 @@ impl<N: Nand> Media<'_, N> {
         self.ready.is_some()
     }
 
-    /// Whether a block should be erased ahead now: a stream may need one within the next `programs`,
-    /// or the session goes on for long.
+    /// Whether a block should be erased ahead now: a stream may need one within the next
+    /// `programs`, or the session goes on for long.
     ///
     /// Nothing on flash tells of a block that is erased ahead. A session that ends before the block
     /// is needed has worn it for nothing, so a short one erases none.

@@ -283,6 +283,7 @@ impl<'ram> Store<'ram> {
     /// than once only where merges were left behind, as they are in sessions of few rows, or do
     /// not keep up with a transaction on small pages.
     pub fn slices_due(&self) -> u32 {
+        debug_assert!(!self.is_page_owed() || self.is_due(), "a page is owed where merges are due");
         let is_late = self.is_behind() || self.is_open_late() || self.is_page_owed();
         if is_late { SLICES_BEHIND } else { u32::from(self.is_due()) }
     }

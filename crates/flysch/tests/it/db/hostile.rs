@@ -272,8 +272,9 @@ fn mount_all(seeds: impl Iterator<Item = u64>) -> Tally {
     tally
 }
 
-/// Images that made it panic once: a table with a number that no space has; runs with entries beyond
-/// the bounds that the table of runs tells; void spans of which each begins where the other ends.
+/// Images that made it panic once: a table with a number that no space has; runs with entries
+/// beyond the bounds that the table of runs tells; void spans of which each begins where the other
+/// ends.
 #[test]
 fn images_that_made_it_panic_once_are_answered_or_refused() {
     let tally =

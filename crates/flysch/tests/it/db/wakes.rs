@@ -236,8 +236,8 @@ fn short_lives_never_run_out_of_numbers() {
     device.live(3000, false);
 }
 
-/// Each life goes on in another log block. A session erased a block ahead at its first commit, which
-/// no life so short needs: two erases each.
+/// Each life goes on in another log block. A session erased a block ahead at its first commit,
+/// which no life so short needs: two erases each.
 #[test]
 fn closed_lives_erase_one_block_each() {
     let mut device = Device::new((&COUNTERS, count), (2048, 64, 1024), (20_000, 100));
