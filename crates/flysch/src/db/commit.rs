@@ -249,7 +249,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if spent + FLUSH_PROGRAMS <= PROGRAMS_MAX && self.is_flush_due() {
             return self.tolerate_full(|db| db.flush().map(|()| true));
         }
-        let may_erase = self.media.counts.erases == self.erased_at;
+        let may_erase = !self.has_erased();
         match self.log.prepare(&mut self.media, may_erase, self.frame) {
             Ok(false) => {}
             Ok(true) | Err(MediaError::Full) => return Ok(true),
@@ -262,6 +262,12 @@ impl<N: Nand> Db<'_, '_, N> {
             };
         }
         Ok(false)
+    }
+
+    /// Whether a block was erased since the transaction began. A call that commits a row erases at
+    /// most one.
+    pub(super) const fn has_erased(&self) -> bool {
+        self.media.counts.erases != self.erased_at
     }
 
     /// Put everything on flash, and record that nothing is under way, so that the next open trusts

@@ -41,8 +41,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn level_for(&mut self, programmed: u64) -> Result<(), DbError> {
         let level = &mut self.levelling;
         level.programmed = (level.programmed + programmed).min(OWED_MAX * PAGES_A_COPY);
-        let has_erased = self.media.counts.erases != self.erased_at;
-        if has_erased && programmed <= PROGRAMS_AT_ONCE && !self.media.is_copying() {
+        if self.has_erased() && programmed <= PROGRAMS_AT_ONCE && !self.media.is_copying() {
             // A copy begins with an erase, of which a call that commits a row does one.
             return Ok(());
         }

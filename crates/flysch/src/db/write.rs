@@ -301,7 +301,10 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let mut slices = if is_idle { self.store.slices_due() } else { 0 };
         while slices > 0 {
             self.work()?;
-            slices = (slices - 1).min(self.store.slices_due());
+            slices -= 1;
+            if slices > 0 {
+                slices = slices.min(self.store.slices_due());
+            }
         }
         Ok(())
     }

@@ -198,12 +198,14 @@ impl Front {
         if usize::from(cell_count + leaving_count) > CELLS_MAX {
             return None;
         }
-        let (mut cells, mut leaving) = (Cells::NONE, Cells::NONE);
+        let (mut cells, mut leaving, mut named) = (Cells::NONE, Cells::NONE, Cells::NONE);
         let count = usize::from(cell_count + leaving_count);
         for (at, from) in bytes[23..].chunks_exact(2).take(count).enumerate() {
             let is_cell = at < usize::from(cell_count);
             let cells = if is_cell { &mut cells } else { &mut leaving };
-            cells.push(u16::from_le_bytes(array(from)));
+            let block = u16::from_le_bytes(array(from));
+            cells.push(block);
+            named.push(block);
         }
         let at = 23 + 2 * CELLS_MAX;
         let is_described = bytes[at + List::SIZE] & DESCRIBED != 0;
@@ -225,14 +227,8 @@ impl Front {
         let is_sane = bytes[..6] == MAGIC
             && cells.len >= 2
             && (!moves || usize::from(cells.len) <= CELLS_MAX / 2)
-            && are_distinct(cells.as_slice())
-            && are_distinct(leaving.as_slice())
-            && leaving.without(&cells) == leaving
-            && cells
-                .as_slice()
-                .iter()
-                .chain(leaving.as_slice())
-                .all(|&block| u32::from(block) < block_count);
+            && are_distinct(named.as_slice())
+            && named.as_slice().iter().all(|&block| u32::from(block) < block_count);
         is_sane.then_some(front)
     }
 

@@ -279,11 +279,15 @@ impl<'ram> Store<'ram> {
         self.job.is_some() || self.is_learning() || self.due().is_some()
     }
 
+    /// Whether a merge is under way or to be begun.
+    pub(crate) fn is_merging(&self) -> bool {
+        self.job.is_some() || self.due().is_some()
+    }
+
     /// How often [`Store::work`] is to be called at the next insert; 0 where no work is due. More
     /// than once only where merges were left behind, as they are in sessions of few rows, or do
     /// not keep up with a transaction on small pages.
     pub fn slices_due(&self) -> u32 {
-        debug_assert!(!self.is_page_owed() || self.is_due(), "a page is owed where merges are due");
         let is_late = self.is_behind() || self.is_open_late() || self.is_page_owed();
         if is_late { SLICES_BEHIND } else { u32::from(self.is_due()) }
     }
@@ -296,8 +300,8 @@ impl<'ram> Store<'ram> {
         media: &mut Media<'_, N>,
         lent: &mut Lent<'_>,
     ) -> Result<Work, StoreError> {
-        let goes_first = (self.is_behind() || self.is_cut_short()) && self.is_merging();
-        let mut work = if self.is_learning() && !goes_first {
+        let goes_first = || (self.is_behind() || self.is_cut_short()) && self.is_merging();
+        let mut work = if self.is_learning() && !goes_first() {
             self.learn(media, lent.cell)?
         } else if self.job.is_some() || self.start_due() {
             self.step(media, lent)?

@@ -66,11 +66,6 @@ impl Store<'_> {
         entries / 2 > self.config.recents_max
     }
 
-    /// Whether a merge is under way or to be begun.
-    pub(crate) fn is_merging(&self) -> bool {
-        self.job.is_some() || self.due().is_some()
-    }
-
     /// Whether the table of runs is filling up, and the session is one that may end before the
     /// next flush: sessions of few rows would learn filters, and never merge.
     pub(crate) fn is_cut_short(&self) -> bool {
