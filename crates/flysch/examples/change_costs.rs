@@ -114,7 +114,8 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     // Rows of 97 bytes, 20 to a page, 63 pages to a block; what is no block of rows comes on top.
     let blocks = rows / (20 * 63) * 100 / percent + 30;
     let geometry = Geometry { block_count: blocks as u32, ..part.geometry };
-    let device = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
+    let clock = Clock::new();
+    let device = Chip::new(Arc::new(Part { geometry, ..part }), clock.clone(), 1);
     let mut nand = Counter { device, hooks: Counts::default() };
     let options = Options { partition: None, seed: 7, capacity: rows.max(1000) as u32 };
     let mut memory = vec![0; ram - size_of::<Store<'_, '_>>()];
@@ -128,22 +129,23 @@ fn measure(rows: i64, ram: usize, percent: i64, choice: Choice) -> Result<(), Db
     }
     let mut prng = Prng::new(5);
     println!("{percent} per cent of {blocks} blocks, {choice:?}");
-    let (mut version, mut worst, mut start) = (0, 0, Totals::default());
+    let (mut version, mut start) = (0, Totals::default());
+    let mut calls = Calls { clock, took: Vec::new() };
     let mut lookups = Lookups { prng: Prng::new(6), rows, reads: [const { Vec::new() }; 2] };
     while version < rows * 2 {
         if version == rows * 3 / 2 {
             start = Totals::of(&mut db);
         }
         version += 1;
-        let before = db.nand().hooks.0[1];
+        let before = calls.so_far(db.nand());
         update(&mut db, choice.draw(&mut prng, rows), version)?;
-        worst = worst.max(db.nand().hooks.0[1] - before);
+        calls.note(before, db.nand());
         if version > rows * 3 / 2 && version % (rows / 6000).max(1) == 0 {
             start.reads += lookups.ask(&mut db)?;
         }
     }
     Totals::of(&mut db).print_since(&start, "updates", rows / 2);
-    println!("  {worst} programs of an update at most");
+    calls.print();
     println!("  {:?}", db.stats());
     lookups.print();
     deletes(&mut db, rows)?;
@@ -155,6 +157,37 @@ fn update(db: &mut Store<'_, '_>, id: i64, version: i64) -> Result<(), DbError> 
     let mut tx = db.begin()?;
     assert!(tx.update(0, &values(id, version))?, "row {id} is there");
     tx.commit(Durability::Durable)
+}
+
+/// What each update with its commit took: reads, programs, erases, and nanoseconds of the chip.
+struct Calls {
+    clock: Clock,
+    took: Vec<[u64; 4]>,
+}
+
+impl Calls {
+    fn so_far(&self, nand: &Counter) -> [u64; 4] {
+        let [reads, programs, erases] = [0, 1, 2].map(|kind| nand.hooks.0[kind]);
+        [reads, programs, erases, self.clock.now_ns()]
+    }
+
+    fn note(&mut self, before: [u64; 4], nand: &Counter) {
+        let after = self.so_far(nand);
+        self.took.push(core::array::from_fn(|kind| after[kind] - before[kind]));
+    }
+
+    fn print(&self) {
+        let [reads, programs, erases, time] = core::array::from_fn(|kind| {
+            let mut all: Vec<u64> = self.took.iter().map(|took| took[kind]).collect();
+            all.sort_unstable();
+            [all[all.len() * 99 / 100], all[all.len() - 1]]
+        });
+        let time = time.map(|ns| ns as f64 / 1e6);
+        println!(
+            "  99 % of the updates with their commits, and all: {programs:?} programs, {reads:?} \
+             reads, {erases:?} erases, {time:.2?} ms"
+        );
+    }
 }
 
 /// Lookups by key at moments that lie among the updates, for how many reads one takes depends on

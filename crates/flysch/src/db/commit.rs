@@ -149,20 +149,23 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
     /// and at most one erase, one program towards the next log block, or two of a flush. Where a
     /// transaction has filled whole blocks, a program more for each block that rings give back.
-    /// Where space is short, a step of compaction a row, up to eight where hardly a block is left;
-    /// and after 16 rows and more as much as it costs to move the rows of two blocks.
+    ///
+    /// Where space is short, a step or two of compaction a row, up to sixteen where hardly a block
+    /// is left; and after 16 rows and more as much as it costs to move the rows of two blocks.
+    /// After fewer, steps wait for later commits where the call has programmed three pages, erased
+    /// a block or read some thirty pages: so the update of a row programs three at the most, unless
+    /// hardly a block is left.
     pub fn sync(&mut self) -> Result<(), DbError> {
         self.roll_back_open()?;
         if !self.is_lazy {
             return Ok(());
         }
         debug_assert!(self.under_way.is_none(), "what is open was taken back");
-        let rows = core::mem::take(&mut self.unpaid);
         self.record()?;
-        let programmed = self.media.write - self.begun_at;
+        let programmed = self.programs_of_call();
         self.return_blocks(programmed / u64::from(self.media.geometry().pages_per_block))?;
         let has_paid = self.pay_ahead()?;
-        self.compact_for(rows)?;
+        self.compact_in_return()?;
         if has_paid { Ok(()) } else { self.level_for(programmed) }
     }
 
@@ -190,7 +193,7 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.media.trim_spans();
         self.advance_firsts();
-        let spent = self.media.write - self.begun_at;
+        let spent = self.programs_of_call();
         let Recording { body, log, media, frame, .. } = self.recording();
         log.commit(media, &body, spent, frame)?;
         self.begin_nvram_anew();
@@ -242,7 +245,7 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     fn pay_ahead(&mut self) -> Result<bool, DbError> {
         debug_assert!(!self.is_lazy, "what is paid ahead comes after the commit");
-        let spent = self.media.write - self.begun_at;
+        let spent = self.programs_of_call();
         if spent >= PROGRAMS_MAX {
             return Ok(false);
         }
@@ -262,12 +265,6 @@ impl<N: Nand> Db<'_, '_, N> {
             };
         }
         Ok(false)
-    }
-
-    /// Whether a block was erased since the transaction began. A call that commits a row erases at
-    /// most one.
-    pub(super) const fn has_erased(&self) -> bool {
-        self.media.counts.erases != self.erased_at
     }
 
     /// Put everything on flash, and record that nothing is under way, so that the next open trusts

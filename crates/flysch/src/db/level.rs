@@ -11,6 +11,7 @@ use flysch_nand::Nand;
 use super::commit::PROGRAMS_AT_ONCE;
 use super::space::Claim;
 use super::{Db, DbError};
+use crate::log::PROGRAMS_MAX;
 use crate::media::{Copied, MediaError, Use};
 
 /// Erases after which the wear of all blocks is compared again.
@@ -41,8 +42,11 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn level_for(&mut self, programmed: u64) -> Result<(), DbError> {
         let level = &mut self.levelling;
         level.programmed = (level.programmed + programmed).min(OWED_MAX * PAGES_A_COPY);
-        if self.has_erased() && programmed <= PROGRAMS_AT_ONCE && !self.media.is_copying() {
-            // A copy begins with an erase, of which a call that commits a row does one.
+        // A call that commits a row programs as much as its documentation says. A copy begins with
+        // an erase, of which such a call does one.
+        let has_programmed = self.programs_of_call() >= PROGRAMS_MAX;
+        let has_erased = self.has_erased() && !self.media.is_copying();
+        if programmed <= PROGRAMS_AT_ONCE && (has_programmed || has_erased) {
             return Ok(());
         }
         let most = if programmed <= 1 { 1 } else { programmed / PAGES_A_COPY };

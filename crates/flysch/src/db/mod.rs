@@ -9,6 +9,7 @@
 //! 2. Cursors borrow nothing between calls.
 //! 3. The first program after an open makes certain what the open found.
 
+mod call;
 mod cascade;
 mod check;
 mod clock;
@@ -128,10 +129,8 @@ pub struct Db<'ram, 's, N> {
     enforcer: Option<constraints::Enforcer<N>>,
     /// Appended rows for which no compaction was done yet.
     unpaid: u32,
-    /// The write number when the last transaction began.
-    begun_at: u64,
-    /// Erases of this session when the open transaction began.
-    erased_at: u32,
+    /// What the session had done when the last call began.
+    begun: call::Begun,
     /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,
     /// How often the runs had changed when the last record was written.

@@ -2,6 +2,7 @@
 
 use flysch_nand::{Geometry, Nand, NvRam};
 
+use super::call::Begun;
 use super::commit::Recording;
 use super::compact::Compaction;
 use super::level::Levelling;
@@ -114,8 +115,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             constraints: Constraints::NONE,
             enforcer: None,
             unpaid: 0,
-            begun_at: 0,
-            erased_at: 0,
+            begun: Begun::default(),
             held_cells: None,
             let_go_at: 0,
             spilled: Spilled::default(),

@@ -6,10 +6,11 @@
 //!    block stays, that is a lack of space as well. Lives of one commit come to that: each leaves a
 //!    page out, and none does enough compaction to move a block.
 //! 3. A commit does compaction in return for the rows it appended. Where space is short it does
-//!    more.
+//!    more. Where it has much else to do, it leaves some to the commits after it.
 
 use flysch_nand::Nand;
 
+use super::call::Limit;
 use super::compact::Compaction;
 use super::{Db, DbError};
 use crate::log::{CHANGES_AHEAD, list_len};
@@ -17,7 +18,7 @@ use crate::media::SPANS_REFUSED;
 use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
-const ROWS_A_STEP: u32 = 8;
+const ROWS_A_STEP: u32 = 4;
 /// Blocks that may be wanted within a few commits: of rows, of moved rows, of a flush, of a merge,
 /// of the log.
 const HEADS: u32 = 5;
@@ -28,11 +29,20 @@ const SPARE_MAX: u32 = 4;
 const PAGES_PASSING: u32 = 48;
 /// Rows of a record from which on the next transaction is taken to be long, too.
 const ROWS_MANY: u32 = 16;
+/// Steps of compaction in return for a row up to which a call does them where it has little else
+/// to do.
+const PACE_CALM: u32 = 2;
+/// The same where a block must be freed, though there is space.
+const PACE_OF_NEED: u32 = 4;
+/// The same where so little space is left that none may wait.
+const PACE_MOST: u32 = 16;
+/// Greatest number of steps that wait.
+const STEPS_WAITING: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
 /// run, to the end of which it may come.
 const BLOCKS_OF_MANY: u32 = 2;
 /// Blocks that a transaction finds beside those without which it does not begin. As long as only
-/// they are missing, a call does no more than [`STEPS_AHEAD`] steps for them.
+/// they are missing, a call does no more than [`STEPS_AHEAD`] steps for them, up to a limit.
 const BLOCKS_AHEAD: u32 = 2;
 /// Steps of compaction and slices of merges that a call does where few blocks are left.
 const STEPS_AHEAD: u32 = 24;
@@ -174,34 +184,42 @@ impl<N: Nand> Db<'_, '_, N> {
         HEADS + (blocks / 24).min(SPARE_MAX) + (blocks / 32).min(passing) + blocks / 128
     }
 
-    /// Steps of compaction in return for two rows: more of them the fewer blocks are left before a
-    /// call has to free a whole block.
+    /// Steps of compaction in return for a row: more of them the fewer blocks are left before a
+    /// call has to free a whole block. Where a block has to go, however many are free, it goes
+    /// soon.
     fn pace(&self) -> u32 {
-        let left = self.media.free_count().saturating_sub(self.kept_back(Claim::Grow));
-        match left * 8 / self.margin() {
-            0 => 16,
+        let least = if self.has_to_free() { PACE_OF_NEED } else { 1 };
+        let kept = self.kept_back(Claim::Grow) + self.blocks_of_session();
+        let left = self.media.free_count().saturating_sub(kept);
+        let pace = match left * 8 / self.margin() {
+            0 => PACE_MOST,
             1 => 8,
             2 | 3 => 4,
+            4 | 5 => PACE_CALM,
             _ => 1,
-        }
+        };
+        pace.max(least)
     }
 
     /// Whether rows have to be moved even where that frees little. A session begins with it some
     /// blocks earlier, so that it has freed one before it is wanted ahead of a transaction.
     fn is_pressed(&mut self) -> bool {
-        let ahead = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
-        self.media.free_count() < self.wanted_free() + ahead || self.has_to_move()
+        let wanted = self.wanted_free() + self.blocks_of_session();
+        self.media.free_count() < wanted || self.has_to_free() || self.compaction.victim.is_some()
     }
 
-    /// Blocks that a few rows may come to the end of: of rows, of a flush, of the log.
-    fn blocks_of_few(&self) -> u32 {
-        2 + u32::from(list_len(self.media.partition().count))
+    /// Free blocks that a session keeps until its compaction has freed one: as many as a few rows
+    /// may come to the end of, of rows, of a flush, of the log.
+    fn blocks_of_session(&self) -> u32 {
+        let few = 2 + u32::from(list_len(self.media.partition().count));
+        if self.compaction.keeps_up { 0 } else { few }
     }
 
-    /// Do the compaction for a transaction of so many rows. A lack of free blocks is no error here;
-    /// it is one when a block is needed.
-    pub(super) fn compact_for(&mut self, rows: u32) -> Result<(), DbError> {
+    /// Do the compaction for the rows of a transaction, and what those before it left. A lack of
+    /// free blocks is no error here; it is one when a block is needed.
+    pub(super) fn compact_in_return(&mut self) -> Result<(), DbError> {
         self.compaction.refused = 0;
+        let rows = core::mem::take(&mut self.unpaid);
         if !self.is_pressed() {
             return Ok(());
         }
@@ -212,11 +230,20 @@ impl<N: Nand> Db<'_, '_, N> {
         } else {
             self.pace()
         };
-        self.compact_some((rows * pace).div_ceil(2))?;
+        let waiting = core::mem::take(&mut self.compaction.waiting);
+        let (is_calm, may_wait) = (pace <= PACE_CALM, pace < PACE_MOST && rows < ROWS_MANY);
+        let again = if is_calm { waiting.min(rows * pace) } else { 0 };
+        let (waiting, limit) = (waiting - again, self.limit_of_call());
+        let left = self.compact_some(rows * pace + again, |db, left| {
+            let may_more_wait = is_calm && waiting + left <= STEPS_WAITING;
+            may_wait && (db.is_at(limit) || may_more_wait && db.is_near(limit))
+        })?;
+        debug_assert!(left.is_none_or(|left| left <= rows * pace + again), "no step is done twice");
+        self.compaction.waiting = left.map_or(0, |left| (waiting + left).min(STEPS_WAITING));
         self.compaction.keeps_up |= self.compaction.gone.is_some();
         // The next transaction may be as long, and nothing is moved before it ends.
         if rows >= ROWS_MANY {
-            self.compact_until(self.steps_of_two_blocks(), |db| {
+            self.compact_until(self.steps_of_two_blocks(), None, |db| {
                 db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY)
             })?;
         }
@@ -230,7 +257,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// up, and no commit does compaction for those.
     fn has_space_ahead(&self, more: u32) -> bool {
         let blocks = self.media.partition().count;
-        let few = if self.compaction.keeps_up { 0 } else { self.blocks_of_few() };
+        let few = self.blocks_of_session();
         // A transaction that is tried again and again finds more space each time.
         let wanted = (few + self.compaction.refused).min(blocks / 2) + more;
         let many_blocks = self.media.numbers().block_count() / 16;
@@ -253,18 +280,19 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Get space for a transaction before it begins. One that follows deletes may itself delete,
     /// and does not wait for space that it may not need. Cost: nothing while there is some; else
-    /// up to [`STEPS_AHEAD`] steps, and where it would be refused rows up to what moving the rows
+    /// up to [`STEPS_AHEAD`] steps, after others than deletes up to [`Limit::AHEAD`], and where it
+    /// would be refused rows up to what moving the rows
     /// of two blocks costs, and slices of merges where nothing can be moved.
     pub(super) fn compact_ahead(&mut self) -> Result<(), DbError> {
         debug_assert!(self.records.marks.len() == 0, "what savepoints go back to is not moved");
         self.press_snapshots();
         if self.compaction.deleted > 0 {
             // Merges go on, which drop what was deleted.
-            self.compact_towards(|db, more| {
+            self.compact_towards(None, |db, more| {
                 db.has_space(Claim::Shrink, 1 + db.kept_for_merge().min(more))
             })?;
         } else if !self.has_space_ahead(BLOCKS_AHEAD) {
-            self.compact_towards(Self::has_space_ahead)?;
+            self.compact_towards(Some(Limit::AHEAD), Self::has_space_ahead)?;
             // What cannot be gained now is not sought again before each transaction.
             self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead(0);
         }
@@ -286,23 +314,30 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Move rows until there is enough space, which `has_enough` tells of so many blocks more, or
     /// nothing is left to do. Where only blocks ahead are missing, the next transactions go on.
-    fn compact_towards(&mut self, has_enough: impl Fn(&Self, u32) -> bool) -> Result<(), DbError> {
-        self.compact_until(STEPS_AHEAD, |db| has_enough(db, BLOCKS_AHEAD))?;
-        self.compact_until(self.steps_of_two_blocks(), |db| has_enough(db, 0))
+    fn compact_towards(
+        &mut self,
+        limit: Option<Limit>,
+        has_enough: impl Fn(&Self, u32) -> bool,
+    ) -> Result<(), DbError> {
+        self.compact_until(STEPS_AHEAD, limit, |db| has_enough(db, BLOCKS_AHEAD))?;
+        self.compact_until(self.steps_of_two_blocks(), None, |db| has_enough(db, 0))
     }
 
-    /// Move rows until there is enough space, or so many steps are done, or nothing is left to do.
+    /// Move rows until there is enough space, or so many steps are done, or the call has come to
+    /// its limit, or nothing is left to do.
     fn compact_until(
         &mut self,
         mut steps: u32,
+        limit: Option<Limit>,
         has_enough: impl Fn(&Self) -> bool,
     ) -> Result<(), DbError> {
-        while steps > 0 && !has_enough(self) {
+        let is_at_limit = |db: &Self| limit.is_some_and(|limit| db.is_at(limit));
+        while steps > 0 && !has_enough(self) && !is_at_limit(self) {
             let some = steps.min(16);
             steps -= some;
             let before = self.compaction_reach();
             if !self.is_surveying_again() {
-                self.compact_some(some)?;
+                self.compact_some(some, |db, _| is_at_limit(db))?;
             }
             // Merges of what was moved may have taken the last free blocks, while those of old runs
             // wait for a record.
@@ -310,7 +345,8 @@ impl<N: Nand> Db<'_, '_, N> {
             if self.compaction.gone.is_some() || lets_go {
                 self.record_what_goes()?;
             }
-            if before == self.compaction_reach() && !self.merge_some(some)? {
+            let slices = if limit.is_some() { 1 } else { some };
+            if before == self.compaction_reach() && !self.merge_some(slices)? {
                 break;
             }
         }
@@ -351,11 +387,19 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Do so many steps of compaction, or fewer where fewer are to be done, and the merges for the
-    /// entries that they add.
-    fn compact_some(&mut self, steps: u32) -> Result<(), DbError> {
+    /// entries that they add. Before each of them `may_stop` is asked, with how many are left.
+    /// Returns that number, or None where nothing more is to be done.
+    fn compact_some(
+        &mut self,
+        steps: u32,
+        may_stop: impl Fn(&Self, u32) -> bool,
+    ) -> Result<Option<u32>, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let mut records = 0;
-        for _ in 0..steps {
+        for left in (1..=steps).rev() {
+            if may_stop(self, left) {
+                return Ok(Some(left));
+            }
             if self.is_merge_next() {
                 self.tolerate_full(Self::work)?;
                 continue;
@@ -364,12 +408,12 @@ impl<N: Nand> Db<'_, '_, N> {
                 continue;
             }
             if self.compaction.gone.is_none() || records == RECORDS_MAX {
-                break;
+                return Ok(None);
             }
             records += 1;
             self.record_what_goes()?;
         }
-        Ok(())
+        Ok(Some(0))
     }
 
     /// Whether the next step is to be a slice of a merge. Entries of moved rows are merged as those

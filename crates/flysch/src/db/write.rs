@@ -21,8 +21,8 @@ pub struct Transaction<'d, 'ram, 's, N> {
 
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Begin a transaction. Cost: nothing as a rule; the first one after an open makes certain what
-    /// the open found, in a few erases and programs. Where hardly a block is left, some 250 reads
-    /// and 30 programs for the next ones. Where commits did not free blocks in time, as in sessions
+    /// the open found, in a few erases and programs. Where hardly a block is left, a program and
+    /// some 30 reads for the next ones. Where commits did not free blocks in time, as in sessions
     /// of few, up to what moving the rows of two blocks costs. After a transaction that only
     /// deleted, an insert or update that comes first costs that instead.
     #[inline(never)]
@@ -33,6 +33,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             return Err(DbError::Full);
         }
         self.settle()?;
+        self.begin_call();
         // A long transaction was rolled back, or others were: their blocks are free once a record
         // says so.
         self.name_blocks_ahead()?;
@@ -48,8 +49,6 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         debug_assert!(self.under_way.is_none(), "one transaction at a time");
         let free = self.media.free_count();
         self.under_way = Some(UnderWay { free, ..UnderWay::default() });
-        self.begun_at = self.media.write;
-        self.erased_at = self.media.counts.erases;
         self.check();
     }
 

@@ -30,7 +30,10 @@ use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
 use crate::row::{Digest, RowKind, RowView};
 
 /// Rows that a step looks up.
-const LOOKED_UP: usize = 8;
+const LOOKED_UP: usize = 4;
+/// Rows that a survey looks up at once: it knows the rest of the page by them.
+const SURVEYED: usize = 8;
+const _: () = assert!(LOOKED_UP <= SURVEYED, "what is seen has room for the rows of a step");
 const _: () = assert!(LOOKED_UP <= WINDOW_MAX / 2, "a window takes the rows of a step");
 
 /// The state of compaction.
@@ -45,6 +48,8 @@ pub(super) struct Compaction {
     /// step was one.
     pub(super) owed: u32,
     pub(super) is_merge_last: bool,
+    /// Steps that commits left to those after them.
+    pub(super) waiting: u32,
     /// Whether the compaction that commits do is left to itself: it has freed a block in this
     /// session, or there was no more to gain.
     pub(super) keeps_up: bool,
@@ -73,7 +78,7 @@ struct Candidate {
 #[expect(clippy::large_enum_variant, reason = "lives on the stack of one step")]
 enum Look {
     /// So many rows, the place behind them, and the bytes of all rows of the page.
-    Rows { rows: [Candidate; LOOKED_UP], count: usize, upto: Place, used: usize },
+    Rows { rows: [Candidate; SURVEYED], count: usize, upto: Place, used: usize },
     /// A row that is longer than a page, alone on its page.
     Long(Candidate),
     /// A page that continues such a row.
@@ -159,8 +164,8 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Do one step of compaction; false where nothing is to be moved, or nothing more before the
-    /// next record. Cost: some 25 reads; or one program, and a read for each cell or two of the
-    /// rows that are moved.
+    /// next record. Cost: some ten reads; or one program, and a read for each cell or two of the
+    /// rows that are moved; or a flush.
     #[inline(never)]
     pub(super) fn compact_step(&mut self) -> Result<bool, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
@@ -253,14 +258,14 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(Then::Nothing);
         };
         // By reference: a second copy of the rows would lie on the stack below each lookup.
-        match &self.look_at()? {
+        match &self.look_at(LOOKED_UP)? {
             Look::Unfit => self.give_up_victim(),
             Look::End | Look::More => self.note_upto(Place { page: upto.page + 1, at: 0 }),
             Look::Long(_) if len > 0 => return Ok(Then::Window),
             Look::Long(row) => return Ok(Then::Long(*row)),
             Look::Rows { rows, count, upto, .. } => {
                 // Where a page of an index cannot be read, the window stays as it was.
-                let mut are_there = [false; LOOKED_UP];
+                let mut are_there = [false; SURVEYED];
                 for (row, is_there) in rows[..*count].iter().zip(&mut are_there) {
                     *is_there = self.stays(row)?;
                 }
@@ -303,9 +308,9 @@ impl<N: Nand> Db<'_, '_, N> {
         }
     }
 
-    /// The next rows of a page of the victim. Cost: one read.
+    /// The next rows of a page of the victim, `most` or fewer. Cost: one read.
     #[inline(never)]
-    fn look_at(&mut self) -> Result<Look, DbError> {
+    fn look_at(&mut self, most: usize) -> Result<Look, DbError> {
         let Some(victim) = &self.compaction.victim else { return Ok(Look::End) };
         let (layout, schema, hash) = (self.media.layout(), self.schema, self.key);
         let Place { page, at } = victim.upto;
@@ -321,9 +326,9 @@ impl<N: Nand> Db<'_, '_, N> {
             Err(error) => return Err(error.into()),
         };
         let bytes = &self.frame[..used];
-        let mut candidates = [Candidate::default(); LOOKED_UP];
+        let mut candidates = [Candidate::default(); SURVEYED];
         let (mut count, mut at) = (0, at);
-        while count < LOOKED_UP {
+        while count < most {
             let Some((from, to)) = Rows::from(bytes, at).next_front() else { break };
             let Ok(view) = RowView::parse_front(schema, &bytes[from..to], 0) else {
                 return Ok(Look::Unfit);

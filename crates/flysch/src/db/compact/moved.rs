@@ -54,14 +54,34 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Make room for the entries of the window's rows, and move them.
+    /// Program what goes before so many entries of moved rows: a run, or the summary of the block
+    /// that the rows before them filled. It is a step of its own, so that a call that does a step
+    /// programs one page as a rule. Returns whether anything was programmed.
+    fn prepare_to_move(&mut self, entries: usize) -> Result<bool, DbError> {
+        debug_assert!(entries > 0, "rows have entries");
+        let before = self.media.write;
+        if !self.store.has_room(entries) {
+            self.flush()?;
+        }
+        if self.media.write == before {
+            self.forget_frame();
+            self.records.end_block(&mut self.media, Space::Cold, self.frame)?;
+        }
+        Ok(self.media.write != before)
+    }
+
+    /// Move the rows of the window, or make ready for it.
     #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
         let Some(victim) = &self.compaction.victim else { return Ok(false) };
         debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
         let rows = victim.rows_of_page(self.media.layout().payload_size());
-        self.make_room_for_moved(widest * rows.max(ROWS_MIN), widest * ROWS_MIN)?;
+        let wanted = widest * rows.max(ROWS_MIN);
+        if self.prepare_to_move(wanted)? {
+            return Ok(true);
+        }
+        self.make_room_for_moved(wanted, widest * ROWS_MIN)?;
         let drops = self.store.drops();
         if let Some(victim) = &mut self.compaction.victim
             && victim.tombstones_at.is_some_and(|before| before != drops)
@@ -80,7 +100,6 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let before = (victim.from, victim.len);
         self.forget_frame();
-        self.records.end_block(&mut self.media, Space::Cold, self.frame)?;
         let Some(moved) = self.compose(&mut victim, widest)? else {
             self.give_up_victim();
             return Ok(true);

@@ -15,8 +15,8 @@
 use flysch_nand::Nand;
 
 use super::super::{Db, DbError};
-use super::Look;
 use super::victim::{DEAD_MIN, Place};
+use super::{Look, SURVEYED};
 use crate::media::{DEAD_MAX, Use};
 
 /// Dead sixteenths of a block from which on a survey has its rows moved.
@@ -103,7 +103,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(true);
         }
         let payload = self.media.layout().payload_size();
-        let live = match &self.look_at()? {
+        let live = match &self.look_at(SURVEYED)? {
             Look::Unfit => {
                 self.give_up_victim();
                 return Ok(true);

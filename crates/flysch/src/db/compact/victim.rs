@@ -177,9 +177,8 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Whether a block must be freed, however little of it is dead.
-    pub(in crate::db) fn has_to_move(&mut self) -> bool {
-        self.compaction.victim.is_some()
-            || self.media.spans.as_slice().len() >= SPANS_MANY
+    pub(in crate::db) fn has_to_free(&self) -> bool {
+        self.media.spans.as_slice().len() >= SPANS_MANY
             || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
     }
 

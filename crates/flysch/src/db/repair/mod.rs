@@ -150,6 +150,7 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
     fn begin_part(&mut self, pass: Pass, part: (u64, u64)) -> Result<(), DbError> {
         debug_assert!(part.0 <= part.1, "a part has a code");
         self.db.roll_back_open()?;
+        self.db.begin_call();
         self.db.name_blocks_ahead()?;
         self.db.begin_now();
         self.before = self.report;

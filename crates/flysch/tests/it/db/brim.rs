@@ -7,6 +7,7 @@ use flysch_chip::Prng;
 
 use super::image::Image;
 use super::worst::{Most, OPTIONS, SCHEMA, Shape, counted, insert, note, values};
+use crate::told;
 
 const SHAPES: [Shape; 4] = [
     (1024, 16, 64, 17_000),
@@ -117,28 +118,38 @@ fn a_device_that_is_full_refuses_at_once() {
 }
 
 /// Deletes are never refused on a full device, and wait for little. They make room for inserts.
+/// `FLYSCH_BRIM_SIZES` sizes of RAM for each shape, for what is full when hangs on chance.
 #[test]
 fn a_full_device_deletes_without_waiting() {
-    for shape in SHAPES {
+    let sizes = 0..told("FLYSCH_BRIM_SIZES").unwrap_or(1) as usize;
+    let each = |shape| sizes.clone().map(move |size| (shape, 300 * size));
+    for ((page_size, pages, blocks, ram), more) in SHAPES.into_iter().flat_map(each) {
+        let shape = (page_size, pages, blocks, ram + more);
         within(shape, 1_000_000, |db| {
-            let (filled, _) = fill(db);
-            let rows = u64::from(filled.taken);
-            let (mut deletes, mut inserts, mut prng) =
-                (Calls::default(), Calls::default(), Prng::new(7));
-            let [before, ..] = counted(db.nand());
-            for _ in 0..rows / 10 {
-                let time = values(prng.below(rows).cast_signed(), 0)[0];
-                deletes.make(db, |tx| tx.delete(0, &[time]).map(drop));
-            }
-            let mean = (counted(db.nand())[0] - before) / (rows / 10);
-            for more in 0..rows / 25 {
-                inserts.make(db, |tx| insert(tx, (rows + more).cast_signed()));
-            }
+            let (deletes, mean, inserts) = delete_a_tenth(db);
             println!("{shape:?}: {deletes:?}, {mean} reads in the mean, then {inserts:?}");
             assert_eq!(deletes.refused, 0, "{shape:?}");
-            assert!(mean <= 30 && deletes.most[0] <= 3_000, "{shape:?}: {deletes:?}");
+            assert!(mean <= 30 && deletes.most[0] <= 5_000, "{shape:?}: {deletes:?}");
         });
     }
+}
+
+/// Fill the device, delete a tenth of the rows, and insert some. What the deletes did, their reads
+/// in the mean, and what the inserts did.
+fn delete_a_tenth(db: &mut Brim<'_>) -> (Calls, u64, Calls) {
+    let (filled, _) = fill(db);
+    let rows = u64::from(filled.taken);
+    let (mut deletes, mut inserts, mut prng) = (Calls::default(), Calls::default(), Prng::new(7));
+    let [before, ..] = counted(db.nand());
+    for _ in 0..rows / 10 {
+        let time = values(prng.below(rows).cast_signed(), 0)[0];
+        deletes.make(db, |tx| tx.delete(0, &[time]).map(drop));
+    }
+    let mean = (counted(db.nand())[0] - before) / (rows / 10);
+    for more in 0..rows / 25 {
+        inserts.make(db, |tx| insert(tx, (rows + more).cast_signed()));
+    }
+    (deletes, mean, inserts)
 }
 
 /// Rows are replaced where they fill four fifths and more of what a device takes. Indexes that hold

@@ -182,7 +182,7 @@ fn keys_of_indexes_that_share_one_are_keys_of_their_own() {
         Db::create(&mut image, schema, OPTIONS, &mut ram).map(drop).unwrap();
         for _ in 0..8 {
             let mut db = Db::open(&mut image, schema, OPTIONS, &mut ram).unwrap();
-            for _ in 0..if has_log { 150 } else { 600 } {
+            for _ in 0..if has_log { 150 } else { 900 } {
                 world.change(&mut db, &mut prng).unwrap();
             }
             world.ask(&mut db).unwrap();
