@@ -32,8 +32,6 @@ const ROWS_MANY: u32 = 16;
 /// Steps of compaction in return for a row up to which a call does them where it has little else
 /// to do.
 const PACE_CALM: u32 = 2;
-/// The same where a block must be freed, though there is space.
-const PACE_OF_NEED: u32 = 4;
 /// The same where so little space is left that none may wait.
 const PACE_MOST: u32 = 16;
 /// Greatest number of steps that wait.
@@ -185,10 +183,9 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Steps of compaction in return for a row: more of them the fewer blocks are left before a
-    /// call has to free a whole block. Where a block has to go, however many are free, it goes
-    /// soon.
+    /// call has to free a whole block.
     fn pace(&self) -> u32 {
-        let least = if self.has_to_free() { PACE_OF_NEED } else { 1 };
+        let least = if self.has_to_free() { PACE_CALM } else { 1 };
         let kept = self.kept_back(Claim::Grow) + self.blocks_of_session();
         let left = self.media.free_count().saturating_sub(kept);
         let pace = match left * 8 / self.margin() {
@@ -230,23 +227,31 @@ impl<N: Nand> Db<'_, '_, N> {
         } else {
             self.pace()
         };
+        self.compact_at(pace, rows)?;
+        self.compaction.keeps_up |= self.compaction.gone.is_some();
+        // The next transaction may be as long, and nothing is moved before it ends.
+        if rows >= ROWS_MANY {
+            self.compact_until(self.steps_of_two_blocks(), None, &|db| {
+                db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Do so many steps of compaction for each row, and some that waited. As many as may wait do so
+    /// where the call has done enough.
+    fn compact_at(&mut self, pace: u32, rows: u32) -> Result<(), DbError> {
+        let is_calm = pace <= PACE_CALM;
+        let may_wait = pace < PACE_MOST && rows < ROWS_MANY && !self.has_to_free();
         let waiting = core::mem::take(&mut self.compaction.waiting);
-        let (is_calm, may_wait) = (pace <= PACE_CALM, pace < PACE_MOST && rows < ROWS_MANY);
         let again = if is_calm { waiting.min(rows * pace) } else { 0 };
         let (waiting, limit) = (waiting - again, self.limit_of_call());
-        let left = self.compact_some(rows * pace + again, |db, left| {
+        let left = self.compact_some(rows * pace + again, &|db, left| {
             let may_more_wait = is_calm && waiting + left <= STEPS_WAITING;
             may_wait && (db.is_at(limit) || may_more_wait && db.is_near(limit))
         })?;
         debug_assert!(left.is_none_or(|left| left <= rows * pace + again), "no step is done twice");
         self.compaction.waiting = left.map_or(0, |left| (waiting + left).min(STEPS_WAITING));
-        self.compaction.keeps_up |= self.compaction.gone.is_some();
-        // The next transaction may be as long, and nothing is moved before it ends.
-        if rows >= ROWS_MANY {
-            self.compact_until(self.steps_of_two_blocks(), None, |db| {
-                db.has_space(Claim::Grow, 1 + BLOCKS_OF_MANY)
-            })?;
-        }
         Ok(())
     }
 
@@ -288,11 +293,11 @@ impl<N: Nand> Db<'_, '_, N> {
         self.press_snapshots();
         if self.compaction.deleted > 0 {
             // Merges go on, which drop what was deleted.
-            self.compact_towards(None, |db, more| {
+            self.compact_towards(None, &|db, more| {
                 db.has_space(Claim::Shrink, 1 + db.kept_for_merge().min(more))
             })?;
         } else if !self.has_space_ahead(BLOCKS_AHEAD) {
-            self.compact_towards(Some(Limit::AHEAD), Self::has_space_ahead)?;
+            self.compact_towards(Some(Limit::AHEAD), &Self::has_space_ahead)?;
             // What cannot be gained now is not sought again before each transaction.
             self.compaction.keeps_up |= self.has_space(Claim::Grow, 0) && !self.has_space_ahead(0);
         }
@@ -317,10 +322,10 @@ impl<N: Nand> Db<'_, '_, N> {
     fn compact_towards(
         &mut self,
         limit: Option<Limit>,
-        has_enough: impl Fn(&Self, u32) -> bool,
+        has_enough: &dyn Fn(&Self, u32) -> bool,
     ) -> Result<(), DbError> {
-        self.compact_until(STEPS_AHEAD, limit, |db| has_enough(db, BLOCKS_AHEAD))?;
-        self.compact_until(self.steps_of_two_blocks(), None, |db| has_enough(db, 0))
+        self.compact_until(STEPS_AHEAD, limit, &|db| has_enough(db, BLOCKS_AHEAD))?;
+        self.compact_until(self.steps_of_two_blocks(), None, &|db| has_enough(db, 0))
     }
 
     /// Move rows until there is enough space, or so many steps are done, or the call has come to
@@ -329,7 +334,7 @@ impl<N: Nand> Db<'_, '_, N> {
         &mut self,
         mut steps: u32,
         limit: Option<Limit>,
-        has_enough: impl Fn(&Self) -> bool,
+        has_enough: &dyn Fn(&Self) -> bool,
     ) -> Result<(), DbError> {
         let is_at_limit = |db: &Self| limit.is_some_and(|limit| db.is_at(limit));
         while steps > 0 && !has_enough(self) && !is_at_limit(self) {
@@ -337,7 +342,7 @@ impl<N: Nand> Db<'_, '_, N> {
             steps -= some;
             let before = self.compaction_reach();
             if !self.is_surveying_again() {
-                self.compact_some(some, |db, _| is_at_limit(db))?;
+                self.compact_some(some, &|db, _| is_at_limit(db))?;
             }
             // Merges of what was moved may have taken the last free blocks, while those of old runs
             // wait for a record.
@@ -392,7 +397,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn compact_some(
         &mut self,
         steps: u32,
-        may_stop: impl Fn(&Self, u32) -> bool,
+        may_stop: &dyn Fn(&Self, u32) -> bool,
     ) -> Result<Option<u32>, DbError> {
         debug_assert!(self.under_way.is_none(), "rows are moved between transactions");
         let mut records = 0;
