@@ -32,8 +32,8 @@ const ROWS_MANY: u32 = 16;
 /// Steps of compaction in return for a row up to which a call does them where it has little else
 /// to do.
 const PACE_CALM: u32 = 2;
-/// The same where so little space is left that none may wait.
-const PACE_MOST: u32 = 16;
+/// The same from which on none may wait, as hardly a block is left.
+const PACE_URGENT: u32 = 8;
 /// Greatest number of steps that wait.
 const STEPS_WAITING: u32 = 16;
 /// Blocks that a long transaction finds beside the one that each finds: one of rows and one of a
@@ -189,8 +189,8 @@ impl<N: Nand> Db<'_, '_, N> {
         let kept = self.kept_back(Claim::Grow) + self.blocks_of_session();
         let left = self.media.free_count().saturating_sub(kept);
         let pace = match left * 8 / self.margin() {
-            0 => PACE_MOST,
-            1 => 8,
+            0 => 16,
+            1 => PACE_URGENT,
             2 | 3 => 4,
             4 | 5 => PACE_CALM,
             _ => 1,
@@ -242,7 +242,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// where the call has done enough.
     fn compact_at(&mut self, pace: u32, rows: u32) -> Result<(), DbError> {
         let is_calm = pace <= PACE_CALM;
-        let may_wait = pace < PACE_MOST && rows < ROWS_MANY && !self.has_to_free();
+        let may_wait = pace < PACE_URGENT && rows < ROWS_MANY && !self.has_to_free();
         let waiting = core::mem::take(&mut self.compaction.waiting);
         let again = if is_calm { waiting.min(rows * pace) } else { 0 };
         let (waiting, limit) = (waiting - again, self.limit_of_call());

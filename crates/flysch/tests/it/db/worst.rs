@@ -239,6 +239,6 @@ fn an_update_on_a_drawn_chip_waits_for_nothing_whole() {
         let (shape, rows) = draw(&mut Prng::new(seed));
         let most = worst_update(shape, rows);
         println!("{seed}: {rows} rows on {shape:?}: reads, programs and erases {most:?}");
-        check(shape, most, [110, 6, 1]);
+        check(shape, most, [110, 8, 1]);
     }
 }
