@@ -24,7 +24,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(());
         }
         let count = self.table(row.table)?.indexes.len();
-        self.make_room_for_moved(count, count)?;
+        self.make_room_for_moved(count)?;
         self.forget_frame();
         let here = victim.page(victim.upto.page, self.media.geometry().pages_per_block);
         let from = (here, pages, row.table);
@@ -39,14 +39,13 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Make room in the memory table for the entries of moved rows: for `wanted` of them, or at
-    /// least for `some`.
-    fn make_room_for_moved(&mut self, wanted: usize, some: usize) -> Result<(), DbError> {
-        debug_assert!(some <= wanted, "some are not more than all");
-        if !self.store.has_room(wanted) {
+    /// Make room in the memory table for so many entries of moved rows.
+    fn make_room_for_moved(&mut self, entries: usize) -> Result<(), DbError> {
+        debug_assert!(entries > 0, "rows have entries");
+        if !self.store.has_room(entries) {
             self.flush()?;
         }
-        if !self.store.has_room(some) && !self.records.tail.rows().is_empty() {
+        if !self.store.has_room(entries) && !self.records.tail.rows().is_empty() {
             // Entries of rows in the tail leave no room.
             self.spill_tail()?;
             self.flush()?;
@@ -77,11 +76,10 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(victim) = &self.compaction.victim else { return Ok(false) };
         debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
         let rows = victim.rows_of_page(self.media.layout().payload_size());
-        let wanted = widest * rows.max(ROWS_MIN);
-        if self.prepare_to_move(wanted)? {
+        if self.prepare_to_move(widest * rows.max(ROWS_MIN))? {
             return Ok(true);
         }
-        self.make_room_for_moved(wanted, widest * ROWS_MIN)?;
+        self.make_room_for_moved(widest * ROWS_MIN)?;
         let drops = self.store.drops();
         if let Some(victim) = &mut self.compaction.victim
             && victim.tombstones_at.is_some_and(|before| before != drops)
