@@ -1,7 +1,8 @@
 //! How evenly the blocks of a small part wear while the device is programmed from end to end many
 //! times, and what levelling costs. Half of the rows never change.
 //!
-//! `cargo run --profile sim -p flysch --example wear -- [FULLS] [BLOCKS]`
+//! `cargo run --profile sim -p flysch --example wear -- [FULLS] [BLOCKS] [CASE]`. The cases are
+//! numbered from 0; without a number all are measured.
 
 #![expect(clippy::print_stdout, reason = "what it measures is printed")]
 
@@ -45,11 +46,15 @@ fn main() -> Result<(), DbError> {
     let mut args = std::env::args().skip(1).filter_map(|arg| arg.parse::<u32>().ok());
     let (fulls, blocks) = (args.next().unwrap_or(50), args.next().unwrap_or(128));
     println!(
-        "| rows a commit | % full | device-fulls | programs a commit | of them copies | erases: mean \
-         | least | most | most over mean | hardly erased | most over the others' mean |"
+        "| rows a commit | % full | device-fulls | programs a commit | of them copies | reads a commit \
+         | erases: mean | least | most | most over mean | hardly erased \
+         | most over the others' mean |"
     );
-    println!("{}|", "|--:".repeat(11));
-    CASES.into_iter().try_for_each(|case| measure(case, fulls, blocks))
+    println!("{}|", "|--:".repeat(12));
+    let case = args.next();
+    let is_wanted = |&(number, _): &(u32, Case)| case.is_none_or(|case| case == number);
+    let mut cases = (0..).zip(CASES).filter(is_wanted);
+    cases.try_for_each(|(_, case)| measure(case, fulls, blocks))
 }
 
 /// A row of some 100 bytes of values.
@@ -100,12 +105,14 @@ fn measure(case: Case, fulls: u32, blocks: u32) -> Result<(), DbError> {
             let counts = db.stats().counts;
             let copies = counts.programs_for(Cause::Scrub) - begun.programs_for(Cause::Scrub);
             let programs = counts.programs_in_all() - begun.programs_in_all();
+            let reads = counts.reads.wrapping_sub(begun.reads);
             let each = |count: u32| f64::from(count) / f64::from(commits);
             let Case { batch, percent } = case;
             println!(
-                "| {batch} | {percent} | {full} | {:.3} | {:.3} | {}",
+                "| {batch} | {percent} | {full} | {:.3} | {:.3} | {:.1} | {}",
                 each(programs),
                 each(copies),
+                each(reads),
                 wear(db.nand())
             );
         }

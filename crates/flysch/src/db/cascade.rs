@@ -1,9 +1,10 @@
 //! Deletes of rows that others refer to.
 //!
 //! A row is deleted after the rows that refer to it, so it can be found by its key until then. The
-//! search descends from the row to one that refers to it, and on to one that refers to that, until
-//! no other row refers to the last one. That one is deleted, or its reference is set to null, and
-//! the search begins at the top again. So RAM need not hold the path.
+//! search goes through the rows that refer to it, by one cursor: those to which no other row refers
+//! are deleted, or their references set to null. From one to which others refer it descends to
+//! these. When they are gone, that one is deleted, and the search begins at the top again. So RAM
+//! need not hold the path.
 
 use flysch_nand::Nand;
 
@@ -11,6 +12,7 @@ use super::constraints::values_of;
 use super::find::Find;
 use super::index::Wanted;
 use super::seek::Seat;
+use super::view::Since;
 use super::{Db, DbError, ForeignKey, OnDelete};
 use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 
@@ -22,7 +24,8 @@ const ROW_SIZE: usize = 512;
 impl<N: Nand> Db<'_, '_, N> {
     /// Delete a row, and delete or change the rows that refer to it as their foreign keys say.
     /// Where one of them forbids the delete, nothing is changed. Cost: for each row that is deleted
-    /// or changed, the lookups from the first row down to it, and an append.
+    /// or changed, a lookup, those of rows that refer to it, and an append. For each row to which
+    /// others refer, once more the lookups from the first row down to it, past those that are gone.
     #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
         self.whole(|db| db.delete_tree(root))
@@ -31,44 +34,62 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     fn delete_tree(&mut self, root: Wanted) -> Result<(), DbError> {
         while let Some(seat) = self.seek(root)?.row() {
-            let mut at = seat;
+            let (mut at, since) = (seat, self.since());
             let mut depth = 0;
-            loop {
-                let Some((child, key)) = self.child_of(at)? else {
-                    self.bury(at)?;
-                    break;
-                };
-                match self.constraints.foreign_keys[usize::from(key)].on_delete {
-                    OnDelete::Restrict => return Err(DbError::ForeignKey { key }),
-                    OnDelete::SetNull => {
-                        self.set_null(child, key)?;
-                        break;
-                    }
-                    OnDelete::Cascade => at = child,
-                }
+            while let Some(parent) = self.end_children(at, since)? {
+                at = parent;
                 depth += 1;
                 if depth > DEPTH_MAX {
                     return Err(DbError::Cascade);
                 }
             }
+            if !self.leads_elsewhere(since) {
+                self.bury(at)?;
+            }
         }
         Ok(())
     }
 
-    /// A row that refers to `parent`, and the number of the foreign key by which it does. None
-    /// where no row but the parent itself refers to it.
+    /// Delete or change the rows that refer to `parent`, up to one that is a parent itself, which is
+    /// returned: its children go first. None where no row but the parent itself refers to it any
+    /// more, or a program failed, so that rows may not be where they were.
     #[inline(never)]
-    fn child_of(&mut self, parent: Seat) -> Result<Option<(Seat, u8)>, DbError> {
+    fn end_children(&mut self, parent: Seat, since: Since) -> Result<Option<Seat>, DbError> {
         let keys = self.constraints.foreign_keys;
         for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {
             let mut find = self.children_of(parent, *key)?;
             while let Some((pointer, place)) = find.next_place(self)? {
-                if (pointer, place) != (parent.pointer, parent.place) {
-                    return Ok(Some((self.seat_at(pointer, place)?, number)));
+                if (pointer, place) == (parent.pointer, parent.place) {
+                    continue;
+                }
+                let child = self.seat_at(pointer, place)?;
+                match key.on_delete {
+                    OnDelete::Restrict => return Err(DbError::ForeignKey { key: number }),
+                    OnDelete::SetNull => self.set_null(child, number)?,
+                    OnDelete::Cascade if self.is_parent(child)? => return Ok(Some(child)),
+                    OnDelete::Cascade => self.bury(child)?,
+                }
+                if self.leads_elsewhere(since) {
+                    return Ok(None);
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Whether a row but itself refers to this one.
+    #[inline(never)]
+    fn is_parent(&mut self, parent: Seat) -> Result<bool, DbError> {
+        let keys = self.constraints.foreign_keys.iter();
+        for key in keys.filter(|key| key.parent == parent.head.table) {
+            let mut find = self.children_of(parent, *key)?;
+            while let Some(found) = find.next_place(self)? {
+                if found != (parent.pointer, parent.place) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// A cursor over the rows that refer to `parent` by a foreign key. Cost: none, but that of the

@@ -24,10 +24,9 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         self.clock = Some(clock);
     }
 
-    /// The time of the last commit, in microseconds. While a record is made, it is that of the
-    /// commit under way.
+    /// The time of the last commit, in microseconds.
     pub const fn time(&self) -> u64 {
-        self.time
+        self.committed_at
     }
 
     /// Take the time from the caller's clock, if there is one.

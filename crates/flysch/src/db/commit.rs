@@ -70,7 +70,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub(super) fn recording(&mut self) -> Recording<'_, 'ram, 's, N> {
         let has_nvram = self.nvram.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
+        let body = layers.body(self.log.logged(), (self.commit, self.committed_at), self.scratch);
         Recording {
             body,
             log: &mut self.log,
@@ -119,12 +119,14 @@ impl<N: Nand> Db<'_, '_, N> {
         if rows > 0 {
             self.compaction.deleted = if grown == 0 { rows } else { 0 };
         }
+        let has_runs = has_runs || self.has_many_open();
         if has_runs {
             self.flush_all()?;
         }
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
+        self.committed_at = self.time;
         self.is_lazy = true;
         self.under_way = None;
         if has_runs {
@@ -215,7 +217,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn commit_to_nvram(&mut self) -> Result<bool, DbError> {
         let Some(nvram) = &mut self.nvram else { return Ok(false) };
         let layers = Layers { records: &self.records, store: &self.store, has_nvram: true };
-        let body = layers.body(0, (self.commit, self.time), self.scratch);
+        let body = layers.body(0, (self.commit, self.committed_at), self.scratch);
         let logged = self.log.logged();
         if !nvram.commit(&mut self.media, &body, logged)? {
             return Ok(false);

@@ -142,7 +142,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
 impl<const COUNT: usize> Matches<COUNT> {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
-    /// moved rows since the cursor was made. Cost: one read of each row, and one read of the index
+    /// moved rows since the first call, or the newest rows came to another page, as a
+    /// transaction was rolled back or a program failed. Cost: one read of each row, and one read of the index
     /// for some 64 entries of the rarest criterion and some hundreds of the others; a lookup by the
     /// primary key as well where rows of the table were ever replaced or moved. The first row takes
     /// some reads for each criterion, and so does the next one after anything was written.
@@ -154,12 +155,17 @@ impl<const COUNT: usize> Matches<COUNT> {
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
         db.check_past(self.stand.table)?;
-        if db.has_moved(self.stand.since) {
+        if !db.begins(&mut self.stand.since) && db.leads_elsewhere(self.stand.since) {
             return Err(DbError::Stale);
         }
         let found = self.stand.next(db, &self.tests, &mut self.sources)?;
         let Some((pointer, place)) = found else { return Ok(None) };
-        db.row_at(pointer, place, out).map(Some)
+        let copied = db.row_at(pointer, place, out);
+        if copied.is_err() {
+            // The next call may lend more bytes for the row.
+            self.stand.passed = place;
+        }
+        copied.map(Some)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Lookups by key: cursors that borrow nothing between calls.
 //!
 //! 1. A cursor gives each row of its key once, even if runs are merged meanwhile.
-//! 2. A row that is inserted after the cursor was made may be given or not.
+//! 2. A row that is inserted after the cursor was made may be given or not. So may a row that is
+//!    replaced be given again, where several rows may have the key: whoever changes the rows that
+//!    such a cursor gives takes the keys of some of them first.
 
 use flysch_nand::Nand;
 
@@ -255,7 +257,7 @@ impl Find {
             return Ok(None);
         }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
-        if !is_unique && db.has_moved(self.since) {
+        if !is_unique && !db.begins(&mut self.since) && db.leads_elsewhere(self.since) {
             return Err(DbError::Stale);
         }
         let found = if is_unique {
@@ -265,7 +267,12 @@ impl Find {
             self.next_of_many(db)?
         };
         let Some((pointer, place)) = found else { return Ok(None) };
-        db.row_at(pointer, place, out).map(Some)
+        let copied = db.row_at(pointer, place, out);
+        if copied.is_err() {
+            // The next call may lend more bytes for the row.
+            (self.passed, self.is_over) = (place, false);
+        }
+        copied.map(Some)
     }
 
     /// The pointer of the next row's cell, and the row's place in that cell.

@@ -105,6 +105,16 @@ impl Group {
         Ok(None)
     }
 
+    /// Whether rows may be left to be given.
+    pub(super) const fn is_under_way(&self) -> bool {
+        !self.is_over
+    }
+
+    /// Have the row that was given last be the next one again, as it was not copied.
+    pub(super) const fn give_back(&mut self) {
+        (self.len, self.is_over) = (self.len + (!self.is_over) as u8, false);
+    }
+
     /// Whether a lookup by the primary key ends at this very row. It tells a row that was replaced,
     /// and one that was never committed.
     fn is_current<N: Nand>(

@@ -241,6 +241,17 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         ROW_SPACES.into_iter().map(unflushed).sum::<u32>() > UNFLUSHED_MAX
     }
 
+    /// Whether the open transaction has programmed so many pages that a mount would read too many
+    /// for entries, were it committed as it is.
+    pub(super) fn has_many_open(&self) -> bool {
+        let numbers = self.media.numbers();
+        let open = |space: Space| {
+            let first = self.records.open_page(space);
+            first.map_or(0, |first| numbers.distance(first, self.media.head(space)))
+        };
+        PART_SPACES.into_iter().map(open).sum::<u32>() > UNFLUSHED_MAX
+    }
+
     /// The first page of a space whose entries are not flushed: the one that the open transaction
     /// began on, or the first that is not programmed.
     fn flushable(&self, space: Space) -> u32 {

@@ -106,8 +106,13 @@ pub struct Db<'ram, 's, N> {
     /// The transaction that was begun, and neither committed nor rolled back; None between
     /// transactions.
     under_way: Option<UnderWay>,
-    /// The time of the last commit, in microseconds.
+    /// Number of savepoints that were made since the open, modulo 2^16.
+    savepoints: u16,
+    /// The time that the caller set last, or that its clock told at the last commit, in
+    /// microseconds.
     time: u64,
+    /// The time of the last commit.
+    committed_at: u64,
     /// The caller's clock; None where the caller sets the time.
     clock: Option<&'s dyn Clock>,
     store: Store<'ram>,

@@ -12,15 +12,12 @@ use super::{At, Db, DbError};
 use crate::media::{Header, Kind, MediaError, Page, Space};
 use crate::record::{MOMENT_SIZE, Moment, is_void, moment_place};
 
-/// Greatest number of pages that are read, one after the other, to find one that holds a time.
-const LOOKED_AT: u32 = 8;
-
 impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Read the database as it was at a time of its clock, in microseconds, see [`Db::as_of`].
     /// Everything shown was committed by then; up to about a page of the newest rows may be
     /// missing. The time is looked for on pages of `table`, whose rows are to be read.
-    /// [`DbError::Stale`] where no page tells any more. Cost: some 18 reads, at most eight times as
-    /// many.
+    /// [`DbError::Stale`] where no page tells any more. Cost: some 18 reads, and one for each page
+    /// without a time among those that are looked at, as where rows fill their pages.
     pub fn as_of_time(&mut self, table: u8, time: u64) -> Result<At<'_, 'ram, 's, N>, DbError> {
         let commits = self.commits_at(table, time)?.ok_or(DbError::Stale)?;
         self.as_of(commits)
@@ -31,7 +28,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub fn commits_at(&mut self, table: u8, time: u64) -> Result<Option<u32>, DbError> {
         self.table(table)?;
         self.roll_back_open()?;
-        if time >= self.time {
+        if time >= self.committed_at {
             return Ok(Some(self.commit - 1));
         }
         let space = self.records.tail.space_of(table);
@@ -62,7 +59,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         places: core::ops::Range<u32>,
     ) -> Result<Option<(u32, Moment)>, DbError> {
         let numbers = self.media.numbers();
-        for place in places.take(LOOKED_AT as usize) {
+        for place in places {
             let page = Page { space, number: numbers.advance(first, place) };
             if let Some(moment) = self.told(page)? {
                 return Ok(Some((place, moment)));

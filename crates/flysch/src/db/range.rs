@@ -2,7 +2,9 @@
 //!
 //! 1. Rows come in the order of their keys. Entries have the first 8 bytes of a key: where several
 //!    keys have one code, their rows are read to order them, see [`Group`].
-//! 2. What is inserted while a cursor is under way may be given or not.
+//! 2. What is inserted while a cursor is under way may be given or not. So may a row that is
+//!    replaced be given again, in an index in which several rows may have one key: whoever changes
+//!    the rows that such a cursor gives takes the keys of some of them first.
 
 use flysch_nand::Nand;
 
@@ -29,6 +31,8 @@ pub struct KeyRange {
     /// The code whose rows are being given in the order of their keys.
     group: Option<Group>,
     since: Since,
+    /// Whether each code has one row.
+    has_one_row: bool,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -100,17 +104,19 @@ impl<N: Nand> Db<'_, '_, N> {
             last: None,
             group: None,
             since: self.since(),
+            has_one_row: false,
         })
     }
 }
 
 impl KeyRange {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
-    /// moved rows since the range was made, unless each code has one row. Cost: one read of the
-    /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
-    /// their first 8 bytes, the pages of all their rows are read once for every 16 rows given,
-    /// or for each where something is written between the calls. Keys that agree in their first 64
-    /// bytes come in any order.
+    /// moved rows since the first call, or the newest rows came to another page, as a transaction
+    /// was rolled back or a program failed; unless each code has one row. Cost: one read of the row,
+    /// and every few dozen rows about one read of the index for each run. Where keys agree in their
+    /// first 8 bytes, the pages of all their rows are read once for every 16 rows given, or for each
+    /// where something is written between the calls. Keys that agree in their first 64 bytes come
+    /// in any order.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -120,16 +126,35 @@ impl KeyRange {
         let db = reader.reading()?;
         db.check_past(self.bounds.table)?;
         let kept = db.kept(self.bounds.table, self.bounds.index)?;
-        let is_unique = db.index(self.bounds.table, self.bounds.index)?.is_unique && !kept.may_meet;
-        if db.has_moved(self.since) {
-            // Where each key has one row, the row is found by its key, wherever it lies.
-            if !is_unique {
+        let is_unique = db.index(self.bounds.table, self.bounds.index)?.is_unique;
+        self.has_one_row = is_unique && !kept.may_meet;
+        if !db.begins(&mut self.since) && db.leads_elsewhere(self.since) {
+            // Where each key has one row, the next row is found by its key, wherever it lies.
+            if !self.has_one_row || self.entry.is_some() {
                 return Err(DbError::Stale);
             }
-            (self.entry, self.passed, self.since) = (None, 0, db.since());
+            self.since = db.since();
         }
         let Some((pointer, place)) = self.next_place(db, kept)? else { return Ok(None) };
-        db.row_at(pointer, place, out).map(Some)
+        let copied = db.row_at(pointer, place, out);
+        self.pass(place, copied.is_ok());
+        copied.map(Some)
+    }
+
+    /// Pass the row at a place of its cell, or leave it to the next call, which may lend more bytes
+    /// for it. A key that has one row is left with it: an update may have put another entry of it.
+    fn pass(&mut self, place: u32, is_copied: bool) {
+        let entry = self.entry;
+        match self.group.as_mut().filter(|group| entry.is_none() || group.is_under_way()) {
+            Some(group) if !is_copied => group.give_back(),
+            Some(_) => {}
+            None if !is_copied => self.passed = place,
+            None => {
+                if let Some(entry) = entry.filter(|_| self.has_one_row) {
+                    self.leave(entry);
+                }
+            }
+        }
     }
 
     #[inline(never)]
@@ -195,7 +220,9 @@ impl KeyRange {
         }
         loop {
             let next = self.range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?;
-            let is_last = next.is_some_and(|it| self.last == Some((it.code, it.pointer)));
+            let is_last = next.zip(self.last).is_some_and(|(it, (code, pointer))| {
+                it.code == code && (self.has_one_row || it.pointer == pointer)
+            });
             if !is_last {
                 return Ok(next);
             }

@@ -9,7 +9,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError, Transaction, UnderWay};
 use crate::media::{Page, SPANS_LAST, Space};
-use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows, is_void, read_page};
+use crate::record::{MARKS_MAX, Mark, PART_SPACES, Rows};
 use crate::row::RowView;
 
 /// Greatest number of savepoints that a program may hold at a time.
@@ -19,6 +19,7 @@ pub const SAVEPOINTS_MAX: usize = MARKS_MAX - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     number: u8,
+    serial: u16,
 }
 
 impl<N: Nand> Transaction<'_, '_, '_, N> {
@@ -34,8 +35,9 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Take back everything since a savepoint. The savepoint itself stays; later ones are gone.
     /// [`DbError::Savepoint`] where it is gone itself. [`DbError::Full`] where the transaction went
     /// back some ten times already, over pages that it had programmed; it can only be rolled back
-    /// then. Cost: nothing where no page was programmed since, else one read, and one for each page
-    /// that the transaction had programmed before.
+    /// then. Cost: one read where a page was programmed since, and one for each page that the
+    /// transaction had programmed before. Entries of its rows that find no room in the memory table
+    /// go to runs once more, as those of inserts do.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         self.db.roll_back_to(savepoint)
     }
@@ -53,14 +55,24 @@ impl<N: Nand> Db<'_, '_, N> {
         let lens = PART_SPACES.map(|space| self.records.tail.len_of(space) as u16);
         let first = [None; PART_SPACES.len()];
         let (rows, came) = (self.row_count(), self.records.came());
-        let mark = Mark { lens, first, rows, came };
+        self.savepoints = self.savepoints.wrapping_add(1);
+        let serial = self.savepoints;
+        let mark = Mark { serial, lens, first, rows, came };
         let number = self.records.marks.len() as u8;
         let is_set = self.records.marks.push(mark);
-        if is_set { Ok(Savepoint { number }) } else { Err(DbError::Savepoint) }
+        if is_set { Ok(Savepoint { number, serial }) } else { Err(DbError::Savepoint) }
+    }
+
+    /// The mark of a savepoint; None where the savepoint is gone.
+    fn mark_of(&self, savepoint: Savepoint) -> Option<Mark> {
+        let mark = self.records.marks.get(usize::from(savepoint.number));
+        mark.filter(|mark| mark.serial == savepoint.serial)
     }
 
     pub(super) fn forget_mark(&mut self, savepoint: Savepoint) {
-        self.records.marks.truncate(usize::from(savepoint.number));
+        if self.mark_of(savepoint).is_some() {
+            self.records.marks.truncate(usize::from(savepoint.number));
+        }
     }
 
     /// Make a change whole: where it fails, what it did so far is taken back.
@@ -86,7 +98,7 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         let number = usize::from(savepoint.number);
-        let mark = self.records.marks.get(number).ok_or(DbError::Savepoint)?;
+        let mark = self.mark_of(savepoint).ok_or(DbError::Savepoint)?;
         debug_assert!(mark.rows <= self.row_count(), "a savepoint lies behind");
         self.forget_frame();
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: true, ..tx });
@@ -161,7 +173,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Bring the row at a place of the open transaction to hand, from its page or the tail; None
-    /// behind the last row.
+    /// behind the last row. Cost: a read, unless the frame holds the page.
     fn load_open(
         &mut self,
         space: Space,
@@ -169,12 +181,6 @@ impl<N: Nand> Db<'_, '_, N> {
         place: usize,
     ) -> Result<Option<(usize, usize)>, DbError> {
         let Some(at) = page else { return Ok(self.records.tail.find(space, place)) };
-        self.forget_frame();
-        if is_void(&mut self.media, at, None) {
-            return Ok(None);
-        }
-        let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
-        let len = stretch.bytes().len();
-        Ok(Rows::from(&self.frame[..len], place).next_front())
+        Ok(Rows::from(self.stretch_on(at, None)?.bytes(), place).next_front())
     }
 }

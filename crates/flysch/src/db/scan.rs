@@ -44,6 +44,8 @@ pub struct Scan {
     /// The page on which the scan stands, and how many rows of it were passed.
     page: Page,
     passed: u32,
+    /// The number of rows that were seen when the scan came to the page.
+    found: Option<u32>,
     /// The summary of the page's block; None until it was read.
     block: Option<((Space, u32), Option<BlockSummary>)>,
     is_over: bool,
@@ -78,7 +80,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Direction::Backward => (Space::Cold, self.end_of(Space::Cold)),
         };
         let page = Page { space, number };
-        let (passed, block, is_over) = (0, None, false);
+        let (passed, found, block, is_over) = (0, None, None, false);
         let since = self.since();
         let is_last = self.ends_at(page);
         let scan = Scan {
@@ -88,6 +90,7 @@ impl<N: Nand> Db<'_, '_, N> {
             greatest,
             page,
             passed,
+            found,
             block,
             is_over,
             is_last,
@@ -114,7 +117,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
 impl Scan {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
-    /// moved rows since the scan began. Cost: one read for each block and one for each page, and
+    /// moved rows since the first call, or the newest rows came to another page, as a transaction
+    /// was rolled back or a program failed. Cost: one read for each block and one for each page, and
     /// none for further rows of the page. Where rows of the table were ever replaced or moved, each
     /// row takes a lookup in the primary key's index as well.
     #[inline(never)]
@@ -125,7 +129,10 @@ impl Scan {
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
         db.check_past(self.table)?;
-        if db.has_moved(self.since) {
+        if db.begins(&mut self.since) {
+            let Self { table, direction, least, greatest, since, .. } = *self;
+            *self = Self { since, ..db.scan_zone(table, direction, least, greatest)? };
+        } else if db.has_moved(self.since) {
             return Err(DbError::Stale);
         }
         if self.is_last {
@@ -160,7 +167,10 @@ impl Scan {
             {
                 continue;
             }
-            return self.copy_at(db, candidate.place, out).map(Some);
+            let copied = self.copy_at(db, candidate.place, out);
+            // The next call may lend more bytes for the row.
+            self.passed -= u32::from(copied.is_err());
+            return copied.map(Some);
         }
         Ok(None)
     }
@@ -184,6 +194,9 @@ impl Scan {
         } else {
             stretch.rows().count() as u32
         };
+        // A backward scan keeps to the rows that it found on the page: others may come or go.
+        let found = *self.found.get_or_insert(count);
+        let count = if self.direction == Direction::Backward { found } else { count };
         while self.passed < count {
             let place = match self.direction {
                 Direction::Forward => self.passed,
@@ -192,7 +205,7 @@ impl Scan {
             self.passed += 1;
             let mut rows = stretch.rows();
             let before = rows.by_ref().take(place as usize).map(<[u8]>::len).sum();
-            let Some(row) = rows.next() else { return Ok(None) };
+            let Some(row) = rows.next() else { continue };
             let view = RowView::parse_front(schema, row, base)?;
             let is_one = view.head.table == self.table && view.head.kind != RowKind::Tombstone;
             if !is_one || !sight.sees(&view) {
@@ -239,7 +252,7 @@ impl Scan {
 
     /// Go to the next page that may hold rows.
     fn turn<N: Nand>(&mut self, db: &mut Db<'_, '_, N>) -> Result<(), DbError> {
-        self.passed = 0;
+        (self.passed, self.found) = (0, None);
         let numbers = db.media.numbers();
         let Page { space, number } = self.page;
         let (first, end) = (db.records.stream(space).first, db.end_of(space));
@@ -334,23 +347,37 @@ fn load<'d, N: Nand>(db: &'d mut Db<'_, '_, N>, scan: &Scan) -> Result<Stretch<'
     if at.number == db.media.head(at.space) {
         return Ok(Stretch::NONE);
     }
-    if let Some(held) = db.held.filter(|held| held.page == at) {
-        return Ok(Stretch::new(&db.frame[..held.len], held.base));
-    }
     let name = (at.space, numbers.block_of(at.number));
     let known = scan.block.filter(|(known, _)| *known == name).and_then(|(_, summary)| summary);
-    db.forget_frame();
-    if is_void(&mut db.media, at, known.as_ref()) {
-        return Ok(Stretch::NONE);
+    match db.stretch_on(at, known.as_ref()) {
+        Err(DbError::Media(MediaError::Missing(_))) => Ok(Stretch::NONE),
+        stretch => stretch,
     }
-    let (len, base) = match read_page(&mut db.media, at, db.frame) {
-        Ok((stretch, _)) => (stretch.bytes().len(), stretch.base),
-        Err(MediaError::Missing(_)) => return Ok(Stretch::NONE),
-        Err(error) => return Err(error.into()),
-    };
-    debug_assert!(db.held_cells.is_none(), "the frame holds one page");
-    db.held = Some(Held { page: at, len, base });
-    Ok(Stretch::new(&db.frame[..len], base))
+}
+
+impl<N: Nand> Db<'_, '_, N> {
+    /// The rows of a programmed page; none where it is void. Cost: a read, unless the frame holds
+    /// the page.
+    pub(super) fn stretch_on(
+        &mut self,
+        at: Page,
+        summary: Option<&BlockSummary>,
+    ) -> Result<Stretch<'_>, DbError> {
+        let held = match self.held.filter(|held| held.page == at) {
+            Some(held) => held,
+            None => {
+                self.forget_frame();
+                if is_void(&mut self.media, at, summary) {
+                    return Ok(Stretch::NONE);
+                }
+                let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
+                Held { page: at, len: stretch.bytes().len(), base: stretch.base }
+            }
+        };
+        debug_assert!(self.held_cells.is_none(), "the frame holds one page");
+        self.held = Some(held);
+        Ok(Stretch::new(&self.frame[..held.len], held.base))
+    }
 }
 
 /// Copy a row of a page, as far as it lies there. Returns how many bytes that are.

@@ -200,7 +200,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether rows have to be moved even where that frees little. A session begins with it some
     /// blocks earlier, so that it has freed one before it is wanted ahead of a transaction.
-    fn is_pressed(&mut self) -> bool {
+    fn is_pressed(&self) -> bool {
         let wanted = self.wanted_free() + self.blocks_of_session();
         self.media.free_count() < wanted || self.has_to_free() || self.compaction.victim.is_some()
     }
@@ -238,8 +238,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Do so many steps of compaction for each row, and some that waited. As many as may wait do so
-    /// where the call has done enough.
+    /// Do so many steps of compaction for each row, and some that waited, until enough blocks are
+    /// free. As many as may wait do so where the call has done enough.
     fn compact_at(&mut self, pace: u32, rows: u32) -> Result<(), DbError> {
         let is_calm = pace <= PACE_CALM;
         let may_wait = pace < PACE_URGENT && rows < ROWS_MANY && !self.has_to_free();
@@ -248,8 +248,11 @@ impl<N: Nand> Db<'_, '_, N> {
         let (waiting, limit) = (waiting - again, self.limit_of_call());
         let left = self.compact_some(rows * pace + again, &|db, left| {
             let may_more_wait = is_calm && waiting + left <= STEPS_WAITING;
-            may_wait && (db.is_at(limit) || may_more_wait && db.is_near(limit))
+            let has_to_wait = || db.is_at(limit) || may_more_wait && db.is_near(limit);
+            rows >= ROWS_MANY && !db.is_pressed() || may_wait && has_to_wait()
         })?;
+        // No step waits once enough blocks are free.
+        let left = left.map(|left| if may_wait { left } else { 0 });
         debug_assert!(left.is_none_or(|left| left <= rows * pace + again), "no step is done twice");
         self.compaction.waiting = left.map_or(0, |left| (waiting + left).min(STEPS_WAITING));
         Ok(())

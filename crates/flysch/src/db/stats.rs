@@ -20,12 +20,14 @@ pub struct Stats {
     pub log_blocks: u32,
     /// Blocks that are marked as bad, by the factory or after a failure.
     pub bad_blocks: u32,
-    /// Pages programmed in the device's life.
+    /// Pages programmed in the device's life, without those of the last record of each session
+    /// before this one: a record does not count itself.
     pub programs: u64,
     /// Erases of blocks in the device's life. Divided by the blocks that are not bad it is the mean
     /// wear. Blocks are taken in turn, so that all but the root blocks are near it.
     pub erases: u32,
-    /// Commits since the database was opened.
+    /// Commits in the device's life. After a cut one more is counted, and one for a transaction
+    /// that was rolled back over pages it had programmed.
     pub commits: u32,
     /// Operations since the database was opened.
     pub counts: Counts,

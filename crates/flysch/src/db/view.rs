@@ -58,11 +58,15 @@ pub(super) struct View {
     snapshot: Option<(u32, u32)>,
 }
 
-/// The moment at which a cursor was made, to tell later whether rows have moved.
+/// The moment at which a cursor gave its first row, to tell later whether rows have moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Since {
+    /// Whether it was asked for a row.
+    has_begun: bool,
     /// Pages of moved rows at that moment, counted since the open.
     moves: u32,
+    /// How often the tail had come to another page than expected.
+    jumps: u32,
     /// The snapshot through which the cursor was made, if any.
     snapshot: Option<(u32, u32)>,
 }
@@ -97,6 +101,8 @@ pub(super) struct Held {
     /// Tails of snapshots that came to another page than expected.
     tails: [Option<Move>; TAILS_MAX],
     tail_count: u8,
+    /// How often the tail came to another page than expected, with snapshots or without.
+    jumps: u32,
 }
 
 /// A reader of the database as it was at a snapshot or a commit.
@@ -187,7 +193,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Close all snapshots: whoever still holds one is told that it is too old.
     pub(super) fn drop_snapshots(&mut self) {
         let generation = self.open_views.generation.wrapping_add(1);
-        self.open_views = Held { generation, ..Held::default() };
+        let jumps = self.open_views.jumps;
+        self.open_views = Held { generation, jumps, ..Held::default() };
         self.store.keep_all(false);
     }
 
@@ -203,6 +210,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     /// Correct the ends of snapshots: the tail, with rows that they show, came to another page.
     pub(super) fn follow_tail(&mut self, moved: Move) {
         debug_assert_eq!(moved.from.space, moved.to.space, "a tail stays in its space");
+        self.open_views.jumps = self.open_views.jumps.wrapping_add(1);
         let Some(ends) = &mut self.open_views.ends else { return };
         let last = &mut self.open_views.last[part_of(moved.from.space)];
         if *last != moved.from.number {
@@ -257,16 +265,38 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.view.ends.is_some()
     }
 
-    /// The moment for a cursor that begins now.
+    /// The moment for a cursor that is made now.
     pub(super) const fn since(&self) -> Since {
-        Since { moves: self.compaction.moves, snapshot: self.view.snapshot }
+        let (moves, Held { jumps, .. }) = (self.compaction.moves, self.open_views);
+        Since { has_begun: false, moves, jumps, snapshot: self.view.snapshot }
     }
 
-    /// Whether rows that the reader sees may have moved since a cursor was made. A snapshot's rows
-    /// rest from its opening on, so a cursor made at a snapshot goes on.
+    /// Begin a cursor with its first call, unless it has begun; returns whether it begins. What a
+    /// dropped transaction left may have been rolled back since it was made, and rows moved.
+    pub(super) const fn begins(&self, since: &mut Since) -> bool {
+        let begins = !since.has_begun;
+        if begins {
+            *since = Since { has_begun: true, ..self.since() };
+        }
+        begins
+    }
+
+    /// Whether rows that the reader sees may have moved since a scan was made. A snapshot's rows
+    /// rest from its opening on, and its scans follow the tail, so they go on.
     pub(super) fn has_moved(&self, since: Since) -> bool {
         let began_here = since.snapshot.is_some() && since.snapshot == self.view.snapshot;
-        since.moves != self.compaction.moves && !began_here
+        !began_here && (since.moves != self.compaction.moves || self.has_jumped(since))
+    }
+
+    /// Whether pointers that the reader sees may lead elsewhere since a cursor was made: rows were
+    /// moved, or the tail came to another page, as a transaction was rolled back or a program
+    /// failed.
+    pub(super) fn leads_elsewhere(&self, since: Since) -> bool {
+        self.has_moved(since) || self.has_jumped(since)
+    }
+
+    const fn has_jumped(&self, since: Since) -> bool {
+        since.jumps != self.open_views.jumps
     }
 
     /// Whether a page was programmed, or will be, behind the end of a snapshot.

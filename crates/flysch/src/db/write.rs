@@ -11,7 +11,7 @@ use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::NUMBER_MAX;
 use crate::record::{Appended, Moment, NewRow, PARTS};
-use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, ValueError, key};
+use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key};
 
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -169,10 +169,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     fn delete(&mut self, table: u8, values: &[Value<'_>]) -> Result<bool, DbError> {
         let declared = self.table(table)?;
         let primary = declared.primary_key().ok_or(DbError::Keyless)?;
-        let (needed, given) = (primary.columns.len(), values.len());
-        if needed != given {
-            return Err(DbError::Value(ValueError::Count { needed, given }));
-        }
+        let columns = primary.columns.iter().copied();
+        check_values(declared, values, columns).map_err(DbError::Value)?;
         let digest = key::digest(declared, primary, &self.key, values);
         let Some(old) = self.seek(Wanted { table, index: 0, digest })?.row() else {
             return Ok(false);
@@ -271,7 +269,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
-        let moment = Moment { time: self.time, commit: self.commit };
+        let moment = Moment { time: self.committed_at, commit: self.commit };
         let space = self.records.tail.space_of(head.table);
         if is_ring {
             self.records.now = self.now();
@@ -311,11 +309,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
 /// Refuse values that do not fit the table, before anything is looked up by them.
 fn check(table: &Table<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
-    if values.len() == table.columns.len() {
-        return Ok(());
-    }
-    let (needed, given) = (table.columns.len(), values.len());
-    Err(DbError::Value(ValueError::Count { needed, given }))
+    check_values(table, values, 0..table.columns.len() as u8).map_err(DbError::Value)
 }
 
 impl<N: Nand> Transaction<'_, '_, '_, N> {
@@ -369,7 +363,13 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     }
 
     /// Delete the row whose primary key has these values; false where there is none. Cost: a lookup
-    /// of the row, and as an insert of its key.
+    /// of the row, and as an insert of its key. With foreign keys a lookup for each of those by
+    /// which rows may refer to it, and for each row that is deleted or changed with it as much
+    /// again.
+    ///
+    /// # Errors
+    /// [`DbError::RowTooLong`] where rows may refer to the row, or go with it, and its primary key
+    /// does not lie in its first 512 bytes.
     pub fn delete(&mut self, table: u8, key: &[Value<'_>]) -> Result<bool, DbError> {
         self.db.delete(table, key)
     }
@@ -387,7 +387,7 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     }
 
     /// Undo all changes of the transaction. Cost: nothing, or one read where pages had been
-    /// programmed.
+    /// programmed, and one more for each ring of which that holds.
     pub fn roll_back(self) -> Result<(), DbError> {
         self.db.roll_back_open()
     }

@@ -24,6 +24,8 @@ impl Came {
 /// How far the open transaction had come at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
+    /// Tells a mark from another one that was set in its place before.
+    pub(crate) serial: u16,
     /// Number of bytes in each part of the tail.
     pub(crate) lens: [u16; PARTS],
     /// For each part, the first page programmed since that has rows of the transaction. It begins
@@ -45,6 +47,7 @@ pub(crate) struct Marks {
 impl Marks {
     pub(crate) const fn new() -> Self {
         let none = Mark {
+            serial: 0,
             lens: [0; PARTS],
             first: [None; PARTS],
             rows: 0,

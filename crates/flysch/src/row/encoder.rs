@@ -159,7 +159,8 @@ fn is_null(value: &Value<'_>) -> bool {
     *value == Value::Null
 }
 
-fn check_values(
+/// Refuse values that do not fit these columns of a table.
+pub(crate) fn check_values(
     table: &Table<'_>,
     values: &[Value<'_>],
     columns: impl Iterator<Item = u8> + Clone,

@@ -114,7 +114,8 @@ pub enum ValueError {
         /// Number of the column in its table.
         column: u8,
     },
-    /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX).
+    /// The row has more bytes than [`BODY_LEN_MAX`](super::BODY_LEN_MAX), or than the pages of a
+    /// block hold.
     TooLong,
     /// The row is longer than a page, and a column that an index has does not end on the row's
     /// first page, from which index entries are derived.

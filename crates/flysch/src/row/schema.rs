@@ -78,7 +78,8 @@ pub struct Table<'s> {
 /// less. They give nothing back within a transaction, nor while a snapshot is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// This number of the newest rows.
+    /// This number of the newest rows. A row that is replaced counts once more: of a table whose
+    /// rows are updated again and again the others go.
     Rows(u32),
     /// The newest rows, on pages of this many bytes in all.
     Bytes(u64),
@@ -123,7 +124,7 @@ pub struct Index<'s> {
     pub columns: &'s [u8],
     /// How the keys are arranged.
     pub kind: IndexKind,
-    /// Whether a key names at most one row.
+    /// Whether a key names at most one row. Null is a key as any other.
     pub is_unique: bool,
 }
 

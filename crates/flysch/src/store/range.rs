@@ -12,7 +12,9 @@
 //!    happens to the runs. What it knows of its sources is valid only while the runs stay as they
 //!    are.
 //! 2. In a unique index a cursor gives the newest entry of each code that is not shared, be it a
-//!    tombstone's, and all shared ones. For older ones a snapshot asks a [`Probe`](super::Probe).
+//!    tombstone's, and all shared ones. Where a code has both, all are given as shared, for they
+//!    come in the order of their pointers, and any of them may be the newest. For older ones a
+//!    snapshot asks a [`Probe`](super::Probe).
 //! 3. Sources are numbered from the newest to the oldest. Those of the open transaction come before
 //!    committed ones.
 
@@ -123,6 +125,8 @@ pub struct Range<H: ?Sized = [Held; HELD]> {
     to: u64,
     /// The key of the entry given last; None before the first.
     last: Option<Key>,
+    /// The last code that was seen to have shared entries.
+    shared: Option<u64>,
     len: u8,
     sources: Sources,
     /// The counts of changes in the store for which the sources are known; None where they are not.
@@ -153,6 +157,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
             from,
             to,
             last: None,
+            shared: None,
             len: 0,
             sources: Sources {
                 count: 0,
@@ -194,10 +199,11 @@ impl Range<[Held]> {
             let (source, next) = self.sources.least();
             let first = self.held().first().filter(|first| first.key() < next);
             if let Some(first) = first.copied() {
+                let flags = first.flags | self.flags_beside(first, next);
                 self.remove(0);
                 self.last = Some(first.key());
-                if first.flags & TAKE_BACK == 0 {
-                    return Ok(Some(self.entry(first.key(), first.flags)));
+                if flags & TAKE_BACK == 0 {
+                    return Ok(Some(self.entry(first.key(), flags)));
                 }
                 continue;
             }
@@ -210,6 +216,18 @@ impl Range<[Held]> {
             }
             debug_assert!(self.sources.next(source) > next, "a source that is read goes on");
         }
+    }
+
+    /// [`SHARED`] where entries that are shared stand beside an entry, of the same code: one of
+    /// them may be newer. It is taken for granted where not all of the code can be held.
+    fn flags_beside(&mut self, first: Held, next: Key) -> u8 {
+        let is_beside = |held: &Held| held.code == first.code && held.flags & SHARED != 0;
+        let is_shared = self.held().iter().any(is_beside);
+        if is_shared {
+            self.shared = Some(first.code);
+        }
+        let is_cut = next != NONE && next.0 == first.code;
+        if is_cut || self.shared == Some(first.code) { SHARED } else { 0 }
     }
 
     fn entry(&self, (code, pointer): Key, flags: u8) -> Entry {

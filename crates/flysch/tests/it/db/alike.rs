@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use flysch::db::{Budget, Db, DbError, Direction, Durability};
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
@@ -271,4 +271,64 @@ fn null_is_not_the_least_integer() {
         let row = db.get(0, 1, &[height], &mut out).unwrap().unwrap();
         assert_eq!(row.column(0), Ok(Value::Integer(id)));
     }
+}
+
+/// A row is marked as shared where any of its unique keys shares a hash with another row's. Then so
+/// is its entry in the ordered index of the primary key, where its older version may not be.
+#[test]
+fn a_key_of_several_columns_is_found_once_where_hashes_of_another_index_meet() {
+    const LAMP: Schema<'static> = Schema {
+        tables: &[Table {
+            name: "lamp",
+            columns: &[
+                Column::required("room", ColumnType::Integer),
+                Column::required("place", ColumnType::Integer),
+                Column::required("serial", ColumnType::Integer),
+            ],
+            indexes: &[
+                Index { columns: &[0, 1], kind: IndexKind::Ordered, is_unique: true },
+                Index { columns: &[2], kind: IndexKind::Hash, is_unique: true },
+            ],
+            zone: None,
+            keep: None,
+        }],
+    };
+    let (mut image, mut ram) = (Image::of(1024, 32, 96), vec![0; RAM]);
+    // Few rows are declared, so hashes are short.
+    let options = Options { capacity: 20, ..OPTIONS };
+    let mut db = Db::create(&mut image, &LAMP, options, &mut ram).unwrap();
+    let (mut prng, mut model) = (Prng::new(3), BTreeMap::new());
+    let mut shared = 0;
+    for serial in 0..600 {
+        let (room, place) = (prng.below(3).cast_signed(), prng.below(40).cast_signed());
+        let mut tx = db.begin().unwrap();
+        if prng.below(4) == 0 {
+            let was_there = tx.delete(0, &[room.into(), place.into()]).unwrap();
+            assert_eq!(was_there, model.remove(&(room, place)).is_some());
+        } else {
+            let was_there = tx.upsert(0, &[room.into(), place.into(), serial.into()]).unwrap();
+            assert_eq!(was_there, model.insert((room, place), serial).is_some());
+        }
+        tx.commit(Durability::Durable).unwrap();
+        for (room, direction) in [(room, Direction::Forward), (room, Direction::Backward)] {
+            let mut range = db.prefix(0, 0, &[room.into()], direction).unwrap();
+            let (mut found, mut out) = (Vec::new(), [0; 64]);
+            while let Some(row) = range.next(&mut db, &mut out).unwrap() {
+                let [Value::Integer(place), Value::Integer(serial)] =
+                    [1, 2].map(|column| row.column(column).unwrap())
+                else {
+                    panic!("numbers were inserted")
+                };
+                shared += u32::from(row.head.is_shared);
+                found.push((place, serial));
+            }
+            if direction == Direction::Backward {
+                found.reverse();
+            }
+            let of_room = model.range((room, 0)..(room + 1, 0));
+            let wanted: Vec<_> = of_room.map(|((_, place), serial)| (*place, *serial)).collect();
+            assert_eq!(found, wanted, "room {room}, {direction:?}, serial {serial}");
+        }
+    }
+    assert!(shared > 50, "{shared} rows share a hash with others");
 }

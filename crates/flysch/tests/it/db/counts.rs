@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 
-use flysch::db::{Clock, Db, DbError, Direction, Durability, Stats};
+use flysch::db::{Clock, Db, DbError, Direction, Durability, Reader, Stats, Transaction};
 use flysch::media::{Cause, Verify};
+use flysch::query::Cursor;
+use flysch::row::Value;
 
 use super::image::Image;
 use super::world::{OPTIONS, SCHEMA, created, expected, insert, rows};
@@ -121,4 +123,55 @@ fn commits_carry_the_time_of_the_clock() {
     }
     let db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
     assert_eq!(db.time(), 1_007);
+}
+
+/// So many of the first commits were done by a time, as pages tell: those behind the last page that
+/// holds a time may be missing. Rows of which most are longer than a page, and long transactions.
+#[test]
+fn commits_of_a_time_are_told_up_to_a_page() {
+    let note = |id: i64, len: usize| [Value::Integer(id), Value::Blob(&[7; 3000][..len])];
+    for (rows, short_every, missing_most) in [(1, 20, 20), (1, 1, 21), (300, 1, 0)] {
+        let (mut image, mut ram) = (Image::of(2048, 16, 256), vec![0; 20_000]);
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let commits = if rows == 1 { 200 } else { 8 };
+        for commit in 0..commits {
+            db.set_time(1000 * u64::from(commit));
+            let mut tx = db.begin().unwrap();
+            for row in 0..rows {
+                let len = if commit % short_every == short_every - 1 { 90 } else { 3000 };
+                tx.insert(1, &note(i64::from(commit * rows + row), len)).unwrap();
+            }
+            tx.commit(Durability::Durable).unwrap();
+        }
+        for commit in 0..commits {
+            let told = db.commits_at(1, 1000 * u64::from(commit) + 500).unwrap();
+            let missing = commit + 1 - told.unwrap_or(0);
+            assert!(missing <= missing_most, "{rows} rows, commit {commit}: {told:?}");
+        }
+    }
+}
+
+/// A transaction that goes back to a savepoint reads its pages again, each once.
+#[test]
+fn going_back_to_a_savepoint_reads_each_page_once() {
+    let (mut image, mut ram) = (Image::of(2048, 64, 256), vec![0; 40_000]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    let put = |tx: &mut Transaction<'_, '_, '_, _>, ids: core::ops::Range<i64>| {
+        for id in ids {
+            tx.insert(1, &[Value::Integer(id), Value::Blob(&[7; 100])]).unwrap();
+        }
+    };
+    put(&mut tx, 0..600);
+    let here = tx.savepoint().unwrap();
+    put(&mut tx, 600..700);
+    let before = tx.reading().unwrap().stats().counts;
+    tx.roll_back_to(here).unwrap();
+    let after = tx.reading().unwrap().stats().counts;
+    let pages = before.programs_for(Cause::Rows);
+    assert!(pages > 20, "{pages} pages of rows");
+    assert!(after.reads - before.reads <= pages + 2, "{} reads", after.reads - before.reads);
+    tx.commit(Durability::Durable).unwrap();
+    let count = db.scan(1, Direction::Forward).unwrap().count(&mut db, &mut [0; 200]);
+    assert_eq!(count, Ok(600));
 }

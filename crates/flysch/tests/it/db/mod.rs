@@ -3,10 +3,12 @@
 mod alike;
 mod brim;
 mod campaign;
+mod cascades;
 mod changes;
 mod churn;
 mod counts;
 mod criteria;
+mod cursors;
 mod cuts;
 mod defects;
 mod doubts;

@@ -250,6 +250,15 @@ fn bad_input_is_refused_and_changes_nothing() {
         for (table, values, error) in cases {
             assert_eq!(tx.insert(table, values), Err(error));
         }
+        // A row that is there is not sought by a key of another type.
+        let error = DbError::Value(ValueError::Type { column: 0 });
+        let values = [Value::Time(1), Value::Text("x")];
+        assert_eq!(tx.insert(0, &values), Err(error));
+        assert_eq!(tx.update(0, &values), Err(error));
+        assert_eq!(tx.upsert(0, &values), Err(error));
+        assert_eq!(tx.delete(0, &values[..1]), Err(error));
+        let null = DbError::Value(ValueError::Null { column: 0 });
+        assert_eq!(tx.delete(0, &[Value::Null]), Err(null));
         assert_eq!(
             tx.insert_columns(0, &[(0, int(99))]),
             Err(DbError::Value(ValueError::Null { column: 1 }))
@@ -259,6 +268,12 @@ fn bad_input_is_refused_and_changes_nothing() {
         assert_eq!(tx.savepoint(), Err(DbError::Savepoint));
         tx.roll_back_to(savepoints[0]).unwrap();
         assert_eq!(tx.roll_back_to(savepoints[1]), Err(DbError::Savepoint));
+        // Another one in the place of a savepoint that was released is not that one.
+        tx.release(savepoints[0]);
+        let other = tx.savepoint().unwrap();
+        assert_eq!(tx.roll_back_to(savepoints[0]), Err(DbError::Savepoint));
+        tx.release(savepoints[0]);
+        assert_eq!(tx.roll_back_to(other), Ok(()));
         let long = "x".repeat(70);
         let ends = [Value::Text(&long)];
         assert!(tx.scan(7, Direction::Forward).is_err() && tx.find(0, 3, &ends).is_err());

@@ -1,10 +1,12 @@
 //! A device that wakes often: what a mount costs, and how its blocks wear.
 
-use flysch::db::{Db, Durability, OpenReport, Options};
+use flysch::db::{Db, Direction, Durability, OpenReport, Options};
+use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
 use super::forge::kind;
 use super::image::Image;
+use super::world::{self, OPTIONS};
 use super::worst::{self, counted};
 use crate::told;
 
@@ -198,6 +200,31 @@ fn mounts_read_little() {
         println!("{blocks} blocks, {id} rows: most reads of a mount, programs and erases of the");
         println!("first commit: after a cut {cut:?}, after a close {clean:?}");
         assert!(cut[0] <= 110 && clean[0] <= 110, "{blocks} blocks: {cut:?}, {clean:?}");
+    }
+}
+
+/// Rows that fill their pages, in one transaction: their entries fit into RAM, and a mount would
+/// read each page for them.
+#[test]
+fn a_mount_after_a_long_transaction_reads_little() {
+    for (rows, size, ram) in [(20, 1900, 16_384), (60, 1900, 16_384), (500, 1900, 65_536)] {
+        for is_closed in [false, true] {
+            let (mut image, mut memory) = (Image::of(2048, 64, 1024), vec![0; ram]);
+            let mut db = Db::create(&mut image, &world::SCHEMA, OPTIONS, &mut memory).unwrap();
+            let mut tx = db.begin().unwrap();
+            for id in 0..rows {
+                tx.insert(1, &[Value::Integer(id), Value::Blob(&vec![7; size])]).unwrap();
+            }
+            tx.commit(Durability::Durable).unwrap();
+            if is_closed {
+                db.close().unwrap();
+            }
+            let mut db = Db::open(&mut image, &world::SCHEMA, OPTIONS, &mut memory).unwrap();
+            let reads = db.report().reads;
+            assert!(reads <= 110, "{rows} rows, closed: {is_closed}: {reads} reads");
+            let left = db.scan(1, Direction::Forward).unwrap().count(&mut db, &mut [0; 2000]);
+            assert_eq!(left, Ok(rows.cast_unsigned()));
+        }
     }
 }
 
