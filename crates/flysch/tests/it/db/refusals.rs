@@ -71,6 +71,7 @@ fn a_transaction_that_was_taken_back_in_part_is_not_committed() {
             assert_eq!(tx.commit(Durability::Durable), Err(DbError::Savepoint), "read {nth}");
             vec![1]
         };
+        db.nand_mut().noise_at = None;
         let found = rows(&mut db, Direction::Forward).unwrap();
         assert_eq!(found, expected(&wanted, 0), "read {nth}");
         ask_indexes(&mut db, &found, "a part was taken back").unwrap();
