@@ -50,8 +50,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// Delete or change the rows that refer to `parent`, up to one that is a parent itself, which is
-    /// returned: its children go first. None where no row but the parent itself refers to it any
+    /// Delete or change the rows that refer to `parent`, up to one that is a parent itself, which
+    /// is returned: its children go first. None where no row but the parent itself refers to it any
     /// more, or a program failed, so that rows may not be where they were.
     #[inline(never)]
     fn end_children(&mut self, parent: Seat, since: Since) -> Result<Option<Seat>, DbError> {
@@ -63,6 +63,7 @@ impl<N: Nand> Db<'_, '_, N> {
                     continue;
                 }
                 let child = self.seat_at(pointer, place)?;
+                debug_assert!(child.head.table == key.table, "the key's table has the children");
                 match key.on_delete {
                     OnDelete::Restrict => return Err(DbError::ForeignKey { key: number }),
                     OnDelete::SetNull => self.set_null(child, number)?,

@@ -16,7 +16,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
     /// Set the time, in microseconds since 1970. It is the time of all commits until it is set
     /// again.
     pub const fn set_time(&mut self, time: u64) {
-        self.time = time;
+        self.next_time = time;
     }
 
     /// Ask a clock for the time of each commit from now on.
@@ -26,16 +26,16 @@ impl<'s, N: Nand> Db<'_, 's, N> {
 
     /// The time of the last commit, in microseconds.
     pub const fn time(&self) -> u64 {
-        self.committed_at
+        self.time
     }
 
     /// Take the time from the caller's clock, if there is one.
     pub(super) fn note_time(&mut self) {
-        self.time = self.now();
+        self.next_time = self.now();
     }
 
     /// The time now, in microseconds: the clock's, or else what the caller told last.
     pub(super) fn now(&self) -> u64 {
-        self.clock.map_or(self.time, Clock::now)
+        self.clock.map_or(self.next_time, Clock::now)
     }
 }

@@ -70,7 +70,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub(super) fn recording(&mut self) -> Recording<'_, 'ram, 's, N> {
         let has_nvram = self.nvram.is_some();
         let layers = Layers { records: &self.records, store: &self.store, has_nvram };
-        let body = layers.body(self.log.logged(), (self.commit, self.committed_at), self.scratch);
+        let body = layers.body(self.log.logged(), (self.commit, self.time), self.scratch);
         Recording {
             body,
             log: &mut self.log,
@@ -126,7 +126,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
-        self.committed_at = self.time;
+        self.time = self.next_time;
         self.is_lazy = true;
         self.under_way = None;
         if has_runs {
@@ -217,7 +217,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn commit_to_nvram(&mut self) -> Result<bool, DbError> {
         let Some(nvram) = &mut self.nvram else { return Ok(false) };
         let layers = Layers { records: &self.records, store: &self.store, has_nvram: true };
-        let body = layers.body(0, (self.commit, self.committed_at), self.scratch);
+        let body = layers.body(0, (self.commit, self.time), self.scratch);
         let logged = self.log.logged();
         if !nvram.commit(&mut self.media, &body, logged)? {
             return Ok(false);

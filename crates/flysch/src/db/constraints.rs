@@ -70,9 +70,9 @@ pub enum OnDelete {
     Restrict,
     /// The rows that refer are deleted too.
     Cascade,
-    /// The columns that refer are set to null. A row that refers has at most 512 bytes. Foreign keys
-    /// are obeyed in their order: where a later one has one of these columns too, the row does not
-    /// refer by it any more.
+    /// The columns that refer are set to null. A row that refers has at most 512 bytes. Foreign
+    /// keys are obeyed in their order: where a later one has one of these columns too, the row does
+    /// not refer by it any more.
     SetNull,
 }
 

@@ -142,8 +142,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
 impl<const COUNT: usize> Matches<COUNT> {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
-    /// moved rows since the first call, or the newest rows came to another page, as a
-    /// transaction was rolled back or a program failed. Cost: one read of each row, and one read of the index
+    /// moved rows since the first call, or the newest rows came to another page, as a transaction
+    /// was rolled back or a program failed. Cost: one read of each row, and one read of the index
     /// for some 64 entries of the rarest criterion and some hundreds of the others; a lookup by the
     /// primary key as well where rows of the table were ever replaced or moved. The first row takes
     /// some reads for each criterion, and so does the next one after anything was written.

@@ -112,6 +112,7 @@ impl Group {
 
     /// Have the row that was given last be the next one again, as it was not copied.
     pub(super) const fn give_back(&mut self) {
+        debug_assert!((self.len as usize) < ROOM, "the row has left a place");
         (self.len, self.is_over) = (self.len + (!self.is_over) as u8, false);
     }
 

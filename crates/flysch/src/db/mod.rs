@@ -108,11 +108,10 @@ pub struct Db<'ram, 's, N> {
     under_way: Option<UnderWay>,
     /// Number of savepoints that were made since the open, modulo 2^16.
     savepoints: u16,
-    /// The time that the caller set last, or that its clock told at the last commit, in
-    /// microseconds.
-    time: u64,
+    /// The time of the next commit, in microseconds, unless a clock is asked: what the caller set.
+    next_time: u64,
     /// The time of the last commit.
-    committed_at: u64,
+    time: u64,
     /// The caller's clock; None where the caller sets the time.
     clock: Option<&'s dyn Clock>,
     store: Store<'ram>,

@@ -102,8 +102,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             commit: 1,
             is_lazy: false,
             under_way: None,
+            next_time: 0,
             time: 0,
-            committed_at: 0,
             savepoints: 0,
             clock: None,
             store: Store::new(config, carved),
@@ -202,7 +202,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         // A commit number that was in use when the power was cut is not used again.
         self.commit = preface.commit + u32::from(!is_clean);
-        (self.time, self.committed_at) = (preface.time, preface.time);
+        (self.next_time, self.time) = (preface.time, preface.time);
         // When the rows of the tail came is not known. The last commit's time is the latest
         // possible.
         self.records.now = preface.time;

@@ -28,7 +28,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     pub fn commits_at(&mut self, table: u8, time: u64) -> Result<Option<u32>, DbError> {
         self.table(table)?;
         self.roll_back_open()?;
-        if time >= self.committed_at {
+        if time >= self.time {
             return Ok(Some(self.commit - 1));
         }
         let space = self.records.tail.space_of(table);

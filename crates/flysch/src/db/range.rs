@@ -112,11 +112,11 @@ impl<N: Nand> Db<'_, '_, N> {
 impl KeyRange {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
     /// moved rows since the first call, or the newest rows came to another page, as a transaction
-    /// was rolled back or a program failed; unless each code has one row. Cost: one read of the row,
-    /// and every few dozen rows about one read of the index for each run. Where keys agree in their
-    /// first 8 bytes, the pages of all their rows are read once for every 16 rows given, or for each
-    /// where something is written between the calls. Keys that agree in their first 64 bytes come
-    /// in any order.
+    /// was rolled back or a program failed; unless each code has one row. Cost: one read of the
+    /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
+    /// their first 8 bytes, the pages of all their rows are read once for every 16 rows given, or
+    /// for each where something is written between the calls. Keys that agree in their first 64
+    /// bytes come in any order.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,

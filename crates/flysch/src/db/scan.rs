@@ -118,9 +118,9 @@ impl<N: Nand> Db<'_, '_, N> {
 impl Scan {
     /// Copy the next row into `out`; None behind the last one. [`DbError::Stale`] where compaction
     /// moved rows since the first call, or the newest rows came to another page, as a transaction
-    /// was rolled back or a program failed. Cost: one read for each block and one for each page, and
-    /// none for further rows of the page. Where rows of the table were ever replaced or moved, each
-    /// row takes a lookup in the primary key's index as well.
+    /// was rolled back or a program failed. Cost: one read for each block and one for each page,
+    /// and none for further rows of the page. Where rows of the table were ever replaced or moved,
+    /// each row takes a lookup in the primary key's index as well.
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -363,16 +363,15 @@ impl<N: Nand> Db<'_, '_, N> {
         at: Page,
         summary: Option<&BlockSummary>,
     ) -> Result<Stretch<'_>, DbError> {
-        let held = match self.held.filter(|held| held.page == at) {
-            Some(held) => held,
-            None => {
-                self.forget_frame();
-                if is_void(&mut self.media, at, summary) {
-                    return Ok(Stretch::NONE);
-                }
-                let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
-                Held { page: at, len: stretch.bytes().len(), base: stretch.base }
+        let held = if let Some(held) = self.held.filter(|held| held.page == at) {
+            held
+        } else {
+            self.forget_frame();
+            if is_void(&mut self.media, at, summary) {
+                return Ok(Stretch::NONE);
             }
+            let (stretch, _) = read_page(&mut self.media, at, self.frame)?;
+            Held { page: at, len: stretch.bytes().len(), base: stretch.base }
         };
         debug_assert!(self.held_cells.is_none(), "the frame holds one page");
         self.held = Some(held);

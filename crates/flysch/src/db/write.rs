@@ -269,7 +269,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         self.make_room(head.table)?;
         self.unpaid = self.unpaid.saturating_add(1);
         let row = NewRow { head, values, commit: self.commit };
-        let moment = Moment { time: self.committed_at, commit: self.commit };
+        let moment = Moment { time: self.time, commit: self.commit };
         let space = self.records.tail.space_of(head.table);
         if is_ring {
             self.records.now = self.now();

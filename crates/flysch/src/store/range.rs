@@ -227,6 +227,7 @@ impl Range<[Held]> {
             self.shared = Some(first.code);
         }
         let is_cut = next != NONE && next.0 == first.code;
+        debug_assert!(first.key() < next, "no source has an entry before it");
         if is_cut || self.shared == Some(first.code) { SHARED } else { 0 }
     }
 
