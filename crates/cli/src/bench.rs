@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::kernel::{MachineOptions, check_parameters};
 use crate::life::LifeOptions;
 use crate::output::{self, Figures};
+use crate::numbers::once;
 use crate::parameters::Parameters;
 use crate::progress::{Cell, attempt, done};
 use crate::provenance::save_trace;
@@ -117,6 +118,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
     let (mut jobs, mut grids) = (Vec::new(), Vec::new());
+    once("--on", &args.on)?;
     for on in args.asked_for(&workloads) {
         let stacks = vec![on.stack(&workloads)];
         let mut grid = args.parameters.grid(workloads.clone(), stacks, &[1000])?;
@@ -182,7 +184,7 @@ pub(crate) fn engine_of(workload: &str) -> Result<&'static str, Failure> {
 }
 
 /// What a workload runs on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum On {
     /// A stack of the simulator.
     Simulated(Stack),
