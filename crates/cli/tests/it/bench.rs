@@ -308,6 +308,8 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
         ("insert --trace taken", "exists; --force replaces it"),
         ("insert --latencies taken", "exists; --force replaces it"),
         ("insert --report taken", "exists; --force replaces it"),
+        ("one-page", "pages_per_block = 16", "pages_per_block = 1"),
+        ("two-pages", "pages_per_block = 16", "pages_per_block = 2"),
         ("insert,select --trace run.trace", "these are 2"),
     ];
     for (arguments, said) in cases {
@@ -326,6 +328,18 @@ fn the_options_of_layers_and_ages_have_bounds() {
     let cases = [
         ("insert --on sqlite/ftl --ftl block", "known: page, page-cost-benefit, log-block"),
         ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
+        (
+            "insert --part one-page.toml --partition-blocks 128 --on sqlite/ubifs",
+            "blocks of 2048 bytes are too small for UBI",
+        ),
+        (
+            "insert --part one-page.toml --partition-blocks 128 --on sqlite/yaffs2",
+            "YAFFS2 needs blocks of two pages or more",
+        ),
+        (
+            "insert --part two-pages.toml --partition-blocks 128 --on sqlite/ubifs",
+            "too small for UBIFS: 15360 bytes are the least",
+        ),
         ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
         ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),
         ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
