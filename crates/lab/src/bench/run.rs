@@ -75,9 +75,10 @@ pub struct Run {
     /// How much data the workload could store until the partition reaches its rated erase cycles,
     /// in units of 2^20 bytes, if wear is spread evenly. Absent if nothing was programmed or no
     /// bytes were moved. An erase makes room for one block of programs, so the value is: bytes
-    /// times blocks times pages per block times endurance, divided by page programs.
+    /// times `erase_budget` times pages per block, divided by page programs.
     pub lifetime_mb: Option<f64>,
-    /// Erases that the partition is rated for: blocks times endurance.
+    /// Erases that the partition has left at the end of the run: for each good block, those that it
+    /// is rated for without those that it had.
     pub erase_budget: u64,
     /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
