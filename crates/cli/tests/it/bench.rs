@@ -249,6 +249,57 @@ fn energy_follows_the_powers_of_the_platform() {
     assert!(line.contains("power needs draws of cpu"), "{line}");
 }
 
+/// Life is of what the interval did, at the rate of what it counts: a mount is one wake, and the
+/// size of its calls is no part of a transaction.
+#[test]
+fn life_does_not_depend_on_what_is_not_counted() {
+    let folder = folder();
+    let wear = |arguments: &str| {
+        let line = format!("bench {arguments} --format json");
+        let rows: Vec<Value> = serde_json::from_str(&output_of(folder.path(), &line)).unwrap();
+        let years = rows[0]["life"]["years_by_programs"].as_f64().expect("it programs");
+        (years * rows[0]["page_programs"].as_f64().unwrap(), rows[0].clone())
+    };
+    let cases = [
+        ("mount --on flysch --record-size 40 --requests", "10", "100"),
+        ("postmark --on file/jffs2 --requests 100 --files 100 --request-size", "512", "4096"),
+    ];
+    for (arguments, one, other) in cases {
+        let (one, _) = wear(&format!("{arguments} {one}"));
+        let (other, _) = wear(&format!("{arguments} {other}"));
+        assert!((one / other - 1.0).abs() < 1e-3, "{arguments}: {one} and {other}");
+    }
+    // The erases of a session's first write are not those of each row, but of each wake.
+    let (_, few) = wear("commit --on flysch --record-size 40 --fill 100 --requests 5");
+    assert!(few["block_erases"].as_u64() > Some(0), "{few}");
+    assert!(few["life"]["years_by_erases"].is_null(), "{few}");
+    let (_, wake) = wear("mount --on flysch --record-size 40 --requests 5");
+    assert!(wake["life"]["years_by_erases"].is_number(), "{wake}");
+}
+
+/// Erases that blocks had, and those of bad blocks, are no longer left.
+#[test]
+fn a_worn_chip_has_fewer_erases_left() {
+    let folder = folder();
+    let line = "bench commit --on sqlite/ubifs --requests 20 --fill 20 --partition-blocks 256 \
+                --aged-erases 0,100000,1000000 --format json";
+    let rows: Vec<Value> = serde_json::from_str(&output_of(folder.path(), line)).unwrap();
+    let left: Vec<f64> = rows.iter().map(|row| row["erase_budget"].as_f64().unwrap()).collect();
+    let years = |row: &Value| row["life"]["years"].as_f64().unwrap();
+    assert!(left[1] < left[0] * 0.6 && left[2] < left[0] * 0.2, "{left:?}");
+    assert!(years(&rows[1]) < years(&rows[0]) * 0.6, "{rows:?}");
+}
+
+#[test]
+fn the_page_has_the_rate_that_is_asked_for() {
+    let folder = folder();
+    let page = "bench commit --on flysch,sqlite/ubifs --requests 20 --fill 20 --per-day 1MB \
+                --report page.html";
+    output_of(folder.path(), page);
+    let text = fs::read_to_string(folder.path().join("page.html")).expect("it was written");
+    assert!(text.contains("<b>Lifetime</b> at 1 MB a day, "), "{text}");
+}
+
 #[test]
 fn bad_input_gets_one_line_and_leaves_nothing() {
     let folder = folder();
@@ -257,6 +308,8 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
         ("empty", "block_count = 128", "block_count = 0"),
         ("words", "bits = 1", "bits = \"one\""),
         ("sectors", "sectors_per_page = 4", "sectors_per_page = 3"),
+        ("one-page", "pages_per_block = 16", "pages_per_block = 1"),
+        ("two-pages", "pages_per_block = 16", "pages_per_block = 2"),
     ];
     for (name, line, changed) in broken {
         assert!(PART.contains(line));
@@ -275,6 +328,18 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
         ("insert --part empty.toml", "block"),
         ("insert --part words.toml", "words.toml: "),
         ("insert --part sectors.toml", "sector"),
+        (
+            "insert --part one-page.toml --partition-blocks 128 --on sqlite/ubifs",
+            "blocks of 2048 bytes are too small for UBI",
+        ),
+        (
+            "insert --part one-page.toml --partition-blocks 128 --on sqlite/yaffs2",
+            "YAFFS2 needs blocks of two pages or more",
+        ),
+        (
+            "insert --part two-pages.toml --partition-blocks 128 --on sqlite/ubifs",
+            "too small for UBIFS: 15360 bytes are the least",
+        ),
         ("insert --part mlc", "this chip does not let it"),
         ("insert --alphabet base46", "did you mean 'base64'?"),
         ("insert --ecc sort", "did you mean 'soft'?"),
@@ -308,8 +373,6 @@ fn bad_input_gets_one_line_and_leaves_nothing() {
         ("insert --trace taken", "exists; --force replaces it"),
         ("insert --latencies taken", "exists; --force replaces it"),
         ("insert --report taken", "exists; --force replaces it"),
-        ("one-page", "pages_per_block = 16", "pages_per_block = 1"),
-        ("two-pages", "pages_per_block = 16", "pages_per_block = 2"),
         ("insert,select --trace run.trace", "these are 2"),
     ];
     for (arguments, said) in cases {
@@ -328,18 +391,6 @@ fn the_options_of_layers_and_ages_have_bounds() {
     let cases = [
         ("insert --on sqlite/ftl --ftl block", "known: page, page-cost-benefit, log-block"),
         ("insert --on sqlite/ftl --ftl-spare 0", "must be from 1 to 50"),
-        (
-            "insert --part one-page.toml --partition-blocks 128 --on sqlite/ubifs",
-            "blocks of 2048 bytes are too small for UBI",
-        ),
-        (
-            "insert --part one-page.toml --partition-blocks 128 --on sqlite/yaffs2",
-            "YAFFS2 needs blocks of two pages or more",
-        ),
-        (
-            "insert --part two-pages.toml --partition-blocks 128 --on sqlite/ubifs",
-            "too small for UBIFS: 15360 bytes are the least",
-        ),
         ("insert --on sqlite/ubifs --ubi-wear-threshold 1", "must be from 2 to 65536"),
         ("insert --on sqlite/jffs2+pramfs --pram-size 1", "must be from 64 to 1048576"),
         ("insert --on sqlite/yaffs2 --yaffs2-profile 2010", "2010"),
