@@ -247,7 +247,9 @@ fn life_is_a_figure_with_its_assumptions() {
     let table = output_of(folder.path(), &arguments);
     let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("life: at 86400 rows a day; the rated erases of the partition"),
+        said.contains(
+            "life: at 86400 rows a day; the erases that the good blocks of the partition"
+        ),
         "{said}"
     );
     let years = |rate: &str| -> Vec<Value> {
