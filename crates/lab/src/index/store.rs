@@ -45,7 +45,7 @@ struct StoreMethod<'ram> {
 
 /// The most blocks that the store needs. Its pages hold whole cells.
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> Result<u32, ConfigError> {
-    let cell = CELL_SIZE as u32;
+    let cell = u32::try_from(CELL_SIZE).expect("a cell is a part of a page");
     check_page_size(geometry, cell)?;
     let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
     let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
