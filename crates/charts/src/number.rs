@@ -51,6 +51,20 @@ pub fn duration(time_ns: u64) -> String {
     format!("{}{SPACE}{unit}", significant(real(time_ns) / unit_ns))
 }
 
+/// Longer lives are shown as "more than this many years", because larger numbers mean nothing to
+/// the reader.
+const YEARS_MAX: f64 = 100.0;
+
+/// Write a life, given in years.
+pub fn years(years: f64) -> String {
+    match years {
+        more if more > YEARS_MAX => format!("> {YEARS_MAX}{SPACE}years"),
+        whole if whole >= 10.0 => format!("{whole:.0}{SPACE}years"),
+        part if part >= 1.0 => format!("{part:.1}{SPACE}years"),
+        less => format!("{:.0}{SPACE}days", less * 365.25),
+    }
+}
+
 /// Write a share in percent, or a dash if the whole is zero.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = real(part) * 100.0 / real(whole);

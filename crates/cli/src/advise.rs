@@ -12,6 +12,7 @@ use flysch_lab::workload::Workload;
 use rayon::prelude::*;
 
 use crate::failure::Failure;
+use crate::numbers::once;
 use crate::output::{self, Destination, Format};
 use crate::parameters::{Hardware, SqliteOptions};
 
@@ -30,6 +31,9 @@ const ROWS_MAX: usize = 12;
 /// The stacks to choose from by default: on raw NAND and on a card. Stacks with PRAM must be asked
 /// for, because a board need not have PRAM.
 const STACKS: [Stack; 4] = [Stack::JFFS2, Stack::YAFFS2, Stack::UBIFS, Stack::FTL];
+
+/// Records of a workload before its requests, or as many as it has requests if these are more.
+const FILL: u32 = 1000;
 
 /// Arguments of `flysch advise`.
 #[derive(Debug, clap::Args)]
@@ -129,11 +133,13 @@ impl Args {
     /// The workload with its limits, the stacks to choose from, and the stack in use today.
     fn demand(&self) -> Result<(Demand, Vec<Stack>, Stack), Failure> {
         let stacks = if self.on.is_empty() { STACKS.to_vec() } else { self.on.clone() };
-        for stack in &stacks {
+        let on = stacks.iter().map(|stack| ("on", stack));
+        once("--on", &self.on)?;
+        for (option, stack) in on.chain(self.today.iter().map(|stack| ("today", stack))) {
             let is_floor = stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs);
             if stack.engine != Engine::Sqlite || is_floor {
                 return Err(Failure::Message(format!(
-                    "--on {stack}: it is no stack that SQLite can rely on"
+                    "--{option} {stack}: it is no stack that SQLite can rely on"
                 )));
             }
         }
@@ -162,7 +168,8 @@ impl Args {
         let mut scenario = scenario.clone();
         scenario.keeps_trace = false;
         if workload != Workload::Program {
-            (scenario.workload, scenario.requests, scenario.fill) = (workload, self.requests, 1000);
+            let fill = FILL.max(self.requests);
+            (scenario.workload, scenario.requests, scenario.fill) = (workload, self.requests, fill);
             scenario.record_size = workload.record_size().unwrap_or(200);
         }
         let (transactions_per_day, p99_ms) = (self.per_day, self.p99);

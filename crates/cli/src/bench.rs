@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::Parser;
 use flysch_kernel::site::Target;
 use flysch_lab::bench::grid::Grid;
+use flysch_lab::bench::life::Rate;
 use flysch_lab::bench::run::{Inputs, Run};
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
@@ -17,6 +18,7 @@ use flysch_names::UnknownName;
 use crate::failure::Failure;
 use crate::kernel::{MachineOptions, check_parameters};
 use crate::life::LifeOptions;
+use crate::numbers::once;
 use crate::output::{self, Figures};
 use crate::parameters::Parameters;
 use crate::progress::{Cell, attempt, done};
@@ -116,6 +118,7 @@ pub(crate) struct Args {
 /// Run the workloads and print their costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let workloads = args.options.apply(&args.workloads)?;
+    once("--on", &args.on)?;
     let (mut jobs, mut grids) = (Vec::new(), Vec::new());
     for on in args.asked_for(&workloads) {
         let stacks = vec![on.stack(&workloads)];
@@ -150,7 +153,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.latencies {
         output::write_file(path, latencies(&runs).as_bytes(), force)?;
     }
-    args.figures.deliver(&figures, || page(&runs))
+    args.figures.deliver(&figures, || page(&runs, args.life.rate()))
 }
 
 /// A command line of this command alone, for cells of a comparison.
@@ -182,7 +185,7 @@ pub(crate) fn engine_of(workload: &str) -> Result<&'static str, Failure> {
 }
 
 /// What a workload runs on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum On {
     /// A stack of the simulator.
     Simulated(Stack),
@@ -283,7 +286,7 @@ fn latencies(runs: &[Run]) -> String {
     text
 }
 
-fn page(runs: &[Run]) -> String {
+fn page(runs: &[Run], rate: Rate) -> String {
     let subtitle = format!("{} runs of flysch bench", runs.len());
-    report::html("What SQLite costs on flash", &subtitle, runs)
+    report::html("What SQLite costs on flash", &subtitle, rate, runs)
 }

@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     sheet.sort(&args.view)?;
     let figures = args.figures(sheet)?;
     outputs.deliver(&figures, || {
-        report::html("SQLite on flash: every stack compared", &subtitle(&runs), &runs)
+        let title = "SQLite on flash: every stack compared";
+        report::html(title, &subtitle(&runs), args.life.rate(), &runs)
     })?;
     match args.format {
         Format::Table if !args.view.quiet => {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use flysch_lab::bench::grid::has_repeated;
+
 use crate::failure::Failure;
 
 /// The most numbers that one text may stand for.
@@ -92,8 +94,19 @@ pub(crate) fn optional(name: &str, numbers: Option<&Numbers>) -> Result<Vec<u32>
     numbers.map_or(Ok(Vec::new()), |numbers| counts(name, numbers))
 }
 
-/// Check counts: each must be at least 1 and fit in 32 bits.
+/// Refuse the values of an option if one of them is given twice. Its runs would count twice.
+pub(crate) fn once<T: PartialEq>(option: &str, values: &[T]) -> Result<(), Failure> {
+    if has_repeated(values) { Err(twice(option)) } else { Ok(()) }
+}
+
+/// The failure of an option with a value that is given twice.
+pub(crate) fn twice(option: &str) -> Failure {
+    Failure::Message(format!("{option}: a value is given twice"))
+}
+
+/// Check counts: each must be at least 1 and fit in 32 bits, and none is given twice.
 pub(crate) fn counts(name: &str, numbers: &Numbers) -> Result<Vec<u32>, Failure> {
+    once(&format!("--{name}"), &numbers.0)?;
     let count = |&value: &u64| match u32::try_from(value) {
         Ok(count @ 1..) => Ok(count),
         _ => Err(Failure::Message(format!("--{name} {value}: must be from 1 to {}", u32::MAX))),

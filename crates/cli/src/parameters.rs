@@ -19,7 +19,7 @@ use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::layers::{AgeOptions, LayerOptions};
-use crate::numbers::{Numbers, optional};
+use crate::numbers::{Numbers, once, optional, twice};
 use crate::words::on_or_off;
 
 /// The largest number of runs of one command. Their results must fit in memory.
@@ -307,8 +307,10 @@ fn check(grid: &Grid) -> Result<(), Failure> {
             "these are {runs} runs, and {RUNS_MAX} at once are the most"
         )));
     }
+    once("--on", &grid.stacks)?;
+    once("WORKLOAD", &grid.workloads)?;
     if let Some(name) = grid.axes.repeated() {
-        return Err(Failure::Message(format!("--{name}: a value is given twice")));
+        return Err(twice(&format!("--{name}")));
     }
     check_names(grid)?;
     let has_files = |stack: &Stack| stack.main != Main::Chip && stack.journals.is_some();

@@ -7,7 +7,7 @@ use flysch_lab::workload::Tpcc;
 use flysch_names::UnknownName;
 
 use crate::failure::Failure;
-use crate::numbers::{Numbers, at_most, optional};
+use crate::numbers::{Numbers, at_most, once, optional};
 
 /// The largest number of terminals: ten for each warehouse.
 const TERMINALS_MAX: u32 = 10 * Scale::WAREHOUSES_MAX;
@@ -74,6 +74,9 @@ impl TpccOptions {
         let warehouses = list("warehouses", &self.warehouses, Scale::WAREHOUSES_MAX)?;
         let divisors = list("scale-divisor", &self.scale_divisor, Scale::DIVISOR_MAX)?;
         let terminals = list("terminals", &self.terminals, TERMINALS_MAX)?;
+        once("--think-times", &self.think_times)?;
+        once("--rollback-percent", &self.rollback_percent)?;
+        once("--database-files", &self.database_files)?;
         let mut all = vec![plain];
         all = spread(all, &warehouses, |it, &count| it.scale.warehouses = count);
         all = spread(all, &divisors, |it, &divisor| it.scale.divisor = divisor);

@@ -5,7 +5,7 @@ use flysch_lab::bench::grid::spread;
 use flysch_lab::workload::{Contacts, Logger, Mount, Pattern, Postmark, Read, Stop, Workload};
 
 use crate::failure::Failure;
-use crate::numbers::{Numbers, at_most, optional};
+use crate::numbers::{Numbers, at_most, once, optional};
 use crate::tpcc::TpccOptions;
 
 /// The settings of some workloads. Every option takes a list; every combination is run.
@@ -67,6 +67,8 @@ impl Options {
     /// The workloads with every combination of the options' values.
     pub(crate) fn apply(&self, workloads: &[Workload]) -> Result<Vec<Workload>, Failure> {
         self.check_use(workloads)?;
+        once("--pattern", &self.pattern)?;
+        once("--stop", &self.stop)?;
         let mut all = Vec::new();
         for &workload in workloads {
             match workload {
@@ -144,12 +146,13 @@ impl Options {
     /// The times between requests. They may be zero, and at most an hour.
     fn inter_arrivals(&self) -> Result<Vec<u32>, Failure> {
         const MOST: u64 = 3_600_000_000;
-        let given = self.inter_arrival.iter().flat_map(|numbers| &numbers.0);
+        let given: &[u64] = self.inter_arrival.as_ref().map_or(&[], |numbers| &numbers.0);
+        once("--inter-arrival", given)?;
         let us = |&us: &u64| match u32::try_from(us) {
             Ok(number) if us <= MOST => Ok(number),
             _ => Err(Failure::Message(format!("--inter-arrival {us}: {MOST} are the most"))),
         };
-        given.map(us).collect()
+        given.iter().map(us).collect()
     }
 
     fn contacts(&self, plain: Contacts) -> Result<Vec<Contacts>, Failure> {

@@ -144,7 +144,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ram: None,
             tuning: Tuning::default(),
         };
-        let setup = ChipSetup::new(&part, 0, bench.seed);
+        let setup = ChipSetup::new(&part, 0, bench.seed)?;
         let own = bench.run_own(&setup, &mut Bounds::new(&setup))?;
         for (name, costs) in [("bounds", own), ("runs", bench.run()?)] {
             let reads = costs.r_present.unwrap_or(f64::NAN);

@@ -84,8 +84,8 @@ pub enum SizeError {
         needed: f64,
         /// Number of blocks of the part.
         given: u32,
-        /// Number of keys that would fit.
-        keys: f64,
+        /// The most keys that fit.
+        keys: u32,
     },
     /// The key is longer than any index here supports.
     Key {
@@ -104,8 +104,7 @@ impl fmt::Display for SizeError {
             }
             Self::Blocks { needed, given, keys } => write!(
                 f,
-                "records and index take {needed:.0} blocks, and the part has {given}; \
-                 about {keys:.0} keys fit"
+                "records and index take {needed:.0} blocks, and the part has {given}; {keys} keys fit"
             ),
             Self::Key { max, given } => {
                 write!(f, "a key of {given} bytes is too long; at most {max} will do")
@@ -118,6 +117,39 @@ impl std::error::Error for SizeError {}
 
 /// All indexes that meet the requirements. The one that takes the least time comes first.
 pub fn choose(demand: &Demand) -> Result<Vec<SizedIndex>, SizeError> {
+    let mut found = in_ram(demand)?;
+    let given = demand.part.geometry.block_count;
+    let least = found.iter().map(|index| index.blocks).fold(f64::INFINITY, f64::min);
+    found.retain(|index| demand.has_blocks_for(index));
+    if found.is_empty() {
+        return Err(SizeError::Blocks { needed: least.ceil(), given, keys: most(demand, 1) });
+    }
+    found.sort_by(|one, other| one.mean_ms.total_cmp(&other.mean_ms));
+    Ok(found)
+}
+
+/// How many times `step` keys fit on the part, of as many as the demand has.
+pub fn most(demand: &Demand, step: u32) -> u32 {
+    let fits = |times: u32| {
+        let found = in_ram(&Demand { keys: times * step, ..demand.clone() });
+        found.is_ok_and(|found| found.iter().any(|index| demand.has_blocks_for(index)))
+    };
+    let (mut fit, mut too_many) = (0, demand.keys / step.max(1) + 1);
+    while too_many - fit > 1 {
+        let middle = fit.midpoint(too_many);
+        if fits(middle) { fit = middle } else { too_many = middle }
+    }
+    fit
+}
+
+impl Demand {
+    fn has_blocks_for(&self, index: &SizedIndex) -> bool {
+        index.blocks <= f64::from(self.part.geometry.block_count)
+    }
+}
+
+/// All indexes that fit in the RAM.
+fn in_ram(demand: &Demand) -> Result<Vec<SizedIndex>, SizeError> {
     let max = demand.part.geometry.page_size / 8 - 4;
     if demand.key_size > max {
         return Err(SizeError::Key { max, given: demand.key_size });
@@ -133,14 +165,6 @@ pub fn choose(demand: &Demand) -> Result<Vec<SizedIndex>, SizeError> {
     if found.is_empty() {
         return Err(SizeError::Ram { needed, given: demand.ram });
     }
-    let given = demand.part.geometry.block_count;
-    let least = found.iter().map(|index| index.blocks).fold(f64::INFINITY, f64::min);
-    found.retain(|index| index.blocks <= f64::from(given));
-    if found.is_empty() {
-        let keys = f64::from(demand.keys) * f64::from(given) / least;
-        return Err(SizeError::Blocks { needed: least.ceil(), given, keys });
-    }
-    found.sort_by(|one, other| one.mean_ms.total_cmp(&other.mean_ms));
     Ok(found)
 }
 

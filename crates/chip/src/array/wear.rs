@@ -1,5 +1,7 @@
 //! Wear: how evenly the blocks of a chip have been erased.
 
+use flysch_nand::BlockAddr;
+
 use super::Chip;
 
 /// A summary of the erase counts of a chip's good blocks, and the number of its bad blocks.
@@ -16,6 +18,12 @@ pub struct Wear {
 }
 
 impl Chip {
+    /// The blocks that are marked bad.
+    pub fn bad_blocks(&self) -> impl Iterator<Item = BlockAddr> {
+        let blocks = (0..).map(BlockAddr).zip(&self.blocks);
+        blocks.filter(|(_, block)| block.is_bad()).map(|(addr, _)| addr)
+    }
+
     /// The wear of the chip. If there is no good block, all erase counts are 0.
     pub fn wear(&self) -> Wear {
         let mut wear = Wear { erase_count_min: u32::MAX, ..Wear::default() };

@@ -15,7 +15,7 @@ use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
 use crate::failure::Failure;
-use crate::numbers::{Numbers, counts, optional};
+use crate::numbers::{Numbers, counts, once, optional};
 use crate::output::Figures;
 use crate::parameters::part;
 use crate::progress::carry_out_indexes;
@@ -232,6 +232,11 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let bits = small("bits-per-key", &args.bits_per_key)?;
     let hashes = small("hash-count", &args.hash_count)?;
     let updates = updates(args)?;
+    once("METHOD", &args.methods)?;
+    once("--key-distribution", &args.key_distribution)?;
+    once("--lookup-distribution", &args.lookup_distribution)?;
+    once("--updates", &args.updates.0)?;
+    once("--seed", &args.seed.0)?;
     let rows_per_key = counts("rows-per-key", &args.rows_per_key)?;
     let mut benches = vec![IndexBench {
         method: args.methods[0],

@@ -1,7 +1,7 @@
 //! `flysch model size`: which index fits, what it costs, and how long the flash lasts.
 
 use flysch_chip::Part;
-use flysch_models::size::{Demand, SizeError, choose};
+use flysch_models::size::{Demand, SizeError, choose, most};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -98,9 +98,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         absent_share: args.absent_share,
     };
     let choices = choose(&demand).map_err(|error| match (error, args.keep_days) {
-        (SizeError::Blocks { keys, .. }, Some(_)) => {
-            let days = keys / f64::from(args.inserts_per_day);
-            Failure::Message(format!("{error}: the newest {days:.0} days"))
+        (SizeError::Blocks { .. }, Some(_)) => {
+            let days = most(&demand, args.inserts_per_day);
+            Failure::Message(format!("{error}: the newest {days} days"))
         }
         _ => Failure::of(&error),
     })?;

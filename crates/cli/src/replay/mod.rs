@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use flysch_lab::bench::life::Rate;
 use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Stack};
@@ -152,7 +153,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     sheet.sort(&args.view)?;
     let figures = sheet.render(args.figures.format, &args.view)?;
     args.figures.deliver(&figures, || {
-        report::html("A recording on flash", &format!("{} replays", runs.len()), &runs)
+        let subtitle = format!("{} replays", runs.len());
+        report::html("A recording on flash", &subtitle, Rate::DEFAULT, &runs)
     })?;
     verdict
 }

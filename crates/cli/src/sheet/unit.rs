@@ -1,6 +1,6 @@
 //! Figures for display: headings in words, and values with a unit that suits their size.
 
-use flysch_charts::number::{SPACE, duration, fixed, significant, thousands};
+use flysch_charts::number::{SPACE, duration, fixed, significant, thousands, years};
 use serde_json::Value;
 
 /// Headings that cannot be made from the name of the field.
@@ -90,19 +90,6 @@ fn number_of(name: &str, number: &serde_json::Number) -> String {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive")]
 fn nanoseconds(ns: f64) -> String {
     if ns == 0.0 { "0".to_owned() } else { duration(ns.round() as u64) }
-}
-
-/// Longer lives are shown as "more than this many years", because larger numbers mean nothing to
-/// the reader.
-const YEARS_MAX: f64 = 100.0;
-
-fn years(years: f64) -> String {
-    match years {
-        more if more > YEARS_MAX => format!("> {YEARS_MAX}{SPACE}years"),
-        whole if whole >= 10.0 => format!("{whole:.0}{SPACE}years"),
-        part if part >= 1.0 => format!("{part:.1}{SPACE}years"),
-        less => format!("{:.0}{SPACE}days", less * 365.25),
-    }
 }
 
 /// A value in the largest unit that it reaches. `scales` lists units with the value of one of them.

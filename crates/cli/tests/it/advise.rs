@@ -103,6 +103,43 @@ fn a_recording_is_advised_on_in_sentences() {
     );
 }
 
+/// A workload costs what `flysch bench` says that it costs: queries after the transactions are
+/// none, a mount is one, and each row that is updated is there.
+#[test]
+fn a_workload_has_as_many_transactions_as_in_bench() {
+    let folder = folder();
+    let options = "--on sqlite/ubifs --partition-blocks 256";
+    for (workload, bench) in [
+        ("logger --requests 40", "logger --requests 40 --fill 1000 --record-size 200"),
+        ("mount --requests 40", "mount --requests 40 --fill 1000 --record-size 200"),
+        ("update --requests 1500", "update --requests 1500 --fill 1500 --record-size 200"),
+    ] {
+        let line = format!("advise {workload} --per-day 86400 {options} --format json");
+        let advice: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
+        let line = format!("bench {bench} {options} --format json");
+        let runs: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
+        let years = runs[0]["life"]["years_by_programs"].as_f64().expect("years");
+        let today = advice["today"]["years"].as_f64().expect("years");
+        assert!((today / years - 1.0).abs() < 0.001, "{workload}: {today} and {years}");
+    }
+}
+
+/// What survives depends on the journal, and not on how many transactions there are.
+#[test]
+fn few_transactions_are_as_safe_as_many() {
+    let folder = folder();
+    let [(_, single), ..] = scripts();
+    let two: String = single.lines().take(2).map(|line| format!("{line}\n")).collect();
+    for (name, text) in [("two.sql", two.as_str()), ("none.sql", "SELECT 1;")] {
+        fs::write(folder.path().join(name), text).expect("a script");
+        let line = format!("advise {name} {OPTIONS} --format json");
+        let advice: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
+        let ranking = advice["ranking"].as_array().expect("a ranking");
+        assert!(ranking.iter().all(|it| it["survives"] != "loses_the_database"), "{ranking:?}");
+        assert_eq!(advice["today"]["survives"], "loses_the_last", "{name}");
+    }
+}
+
 #[test]
 fn what_cannot_be_advised_on_is_said_in_a_line() {
     let folder = folder();
@@ -114,6 +151,9 @@ fn what_cannot_be_advised_on_is_said_in_a_line() {
         ("advise commit --per-day 0", "a number of transactions a day"),
         ("advise commit --per-day 1 --p99 soon", "a time in milliseconds"),
         ("advise commit --per-day 1 --on sqlite/tmpfs", "no stack that SQLite can rely on"),
+        ("advise commit --per-day 1 --today sqlite/tmpfs", "--today sqlite/tmpfs: it is no stack"),
+        ("advise commit --per-day 1 --today flysch", "--today flysch: it is no stack"),
+        ("advise commit --per-day 1 --on sqlite/ftl,sqlite/ftl", "--on: a value is given twice"),
         ("advise commit --per-day 1 --seed 1,2", "advice is for one machine"),
         ("advise e.sql --per-day 1 --database none.db", "none.db: there is no such file"),
     ] {

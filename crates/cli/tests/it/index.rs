@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::command::{complaint_of, output_of};
 
+const PART: &str = include_str!("../../../../parts/gemalto-vfl.toml");
+
 /// The fields of a run in JSON that other programs rely on.
 const FIELDS: [&str; 15] = [
     "method",
@@ -112,6 +114,9 @@ fn updates_are_counted_apart() {
 #[test]
 fn bad_input_gets_one_line_that_says_what_would_do() {
     let folder = tempfile::tempdir().expect("a temporary folder");
+    let small = PART.replace("page_size = 2048", "page_size = 256");
+    assert_ne!(small, PART);
+    fs::write(folder.path().join("small.toml"), small).expect("a writable folder");
     let cases = [
         ("runz", "did you mean 'runs'?"),
         ("runs --n 0", "--n 0: must be from 1"),
@@ -137,6 +142,17 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("runs --rows-per-key 0", "--rows-per-key 0: must be from 1"),
         ("runs --lookup-distribution zip", "did you mean 'zipf'?"),
         ("store --key-distribution colliding --key-size 8", "have 12 bytes, not 8"),
+        ("runs runs", "METHOD: a value is given twice"),
+        ("runs --n 100,100", "--n: a value is given twice"),
+        ("runs --seed 1,1", "--seed: a value is given twice"),
+        ("runs --updates 5,5", "--updates: a value is given twice"),
+        ("store --part small.toml", "page_size is 256: it must be at least 512"),
+        ("btree --part small.toml", "page_size is 256: it must be at least 512"),
+        ("store --n 30000000 --updates 1000", "blocks are needed, and no chip of this part is so"),
+        ("bftl1 --n 600000000 --part small.toml", "try a smaller --n"),
+        ("btree --n 4294967295", "try a smaller --n"),
+        ("skimpystash --n 4294967295 --key-size 100 --updates 1000", "try a smaller --n"),
+        ("runs --n 4294967295 --updates 1000", "bytes of RAM are too few"),
         ("store+order", "key_size is 12: it can be at most 8"),
         ("", "METHOD"),
     ];

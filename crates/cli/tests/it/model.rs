@@ -157,6 +157,20 @@ fn a_ring_of_days_is_sized_with_its_caveats() {
     assert!(line.contains("cannot be used with"), "{line}");
     let line = complaint_of(folder.path(), &format!("{asked} --keep-days 90"));
     assert!(line.contains("keys fit: the newest ") && line.ends_with(" days"), "{line}");
+    // What is said to fit does fit, and one more does not.
+    for per_day in [86_000, 86_400] {
+        let asked = asked.replace("86400", &per_day.to_string());
+        let line = complaint_of(folder.path(), &format!("{asked} --keep-days 90"));
+        let before = |words: &str| -> u32 {
+            let head = line.split(words).next().expect("a part").trim_end();
+            head.rsplit(' ').next().expect("a word").parse().expect("a number")
+        };
+        let (keys, days) = (before("keys fit"), before("days"));
+        output_of(folder.path(), &format!("{asked} --n {keys}"));
+        output_of(folder.path(), &format!("{asked} --keep-days {days}"));
+        complaint_of(folder.path(), &format!("{asked} --n {}", keys + 1));
+        complaint_of(folder.path(), &format!("{asked} --keep-days {}", days + 1));
+    }
     let line = complaint_of(folder.path(), "model size --keep-days 36525 --per-day 4000000000");
     assert!(line.contains("keys; from 1 to"), "{line}");
 }

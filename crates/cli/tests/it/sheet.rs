@@ -166,6 +166,13 @@ fn what_cannot_be_told_apart_is_refused() {
     let cases = [
         ("insert --seed 1,1", "--seed: a value is given twice"),
         ("insert --page-size 1024,4096,1024", "--page-size: a value is given twice"),
+        ("commit --on flysch,flysch", "--on: a value is given twice"),
+        ("insert,insert", "WORKLOAD: a value is given twice"),
+        ("mount --stop cut,cut", "--stop: a value is given twice"),
+        ("read --pattern random,random", "--pattern: a value is given twice"),
+        ("read --inter-arrival 0,0", "--inter-arrival: a value is given twice"),
+        ("tpcc --scale-divisor 20,20", "--scale-divisor: a value is given twice"),
+        ("tpcc --think-times on,on", "--think-times: a value is given twice"),
         ("insert --part a.toml,bb.toml", "--part: two have the name 'nandsim'"),
         ("insert --platform nandsim-6.1,nandsim-6.1", "--platform: two have the name"),
         ("insert --out a --report a", "two outputs cannot go to one file"),
@@ -240,7 +247,9 @@ fn life_is_a_figure_with_its_assumptions() {
     let table = output_of(folder.path(), &arguments);
     let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("life: at 86400 rows a day; the rated erases of the partition"),
+        said.contains(
+            "life: at 86400 rows a day; the erases that the good blocks of the partition"
+        ),
         "{said}"
     );
     let years = |rate: &str| -> Vec<Value> {

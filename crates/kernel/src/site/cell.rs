@@ -179,7 +179,8 @@ impl Site for Cell {
     }
 
     fn blocks(&self) -> Blocks {
-        Blocks { erase_counts: self.erase_counts.borrow().clone(), bad_count: self.bad_count }
+        let erase_counts = self.erase_counts.borrow().clone();
+        Blocks { erase_counts, bad_count: self.bad_count, bad: Vec::new() }
     }
 }
 

@@ -9,9 +9,10 @@ use serde::Serialize;
 
 use super::configuration::level;
 use super::{Configuration, Safety};
-use crate::bench::run::Latency;
+use crate::bench::run::{Latency, Run};
 use crate::bench::scenario::Scenario;
 use crate::recording::{Recording, Replay, Variant};
+use crate::workload::Workload;
 
 /// The workload that the advice is for.
 pub enum Subject {
@@ -35,8 +36,8 @@ pub struct Demand {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     pub configuration: String,
-    /// Years until the rated programs of the part are used up, if wear is spread evenly. None if
-    /// the flash does not wear.
+    /// Years until the programs that the part has left of those it is rated for are used up, if
+    /// wear is spread evenly. None if the flash does not wear.
     pub years: Option<f64>,
     pub programs_per_transaction: f64,
     pub p50_ms: f64,
@@ -63,9 +64,23 @@ impl Measurement {
 /// What one run of the workload used.
 struct Used {
     programs: u64,
+    /// The erases that the partition has left after the run.
+    erase_budget: u64,
     energy_mj: f64,
     transaction_ns: Vec<u64>,
     mode: Option<(JournalMode, Synchronous)>,
+}
+
+impl Used {
+    const fn new(
+        run: &Run,
+        transaction_ns: Vec<u64>,
+        mode: Option<(JournalMode, Synchronous)>,
+    ) -> Self {
+        let programs = run.operations.page_programs;
+        let Run { erase_budget, energy_mj, .. } = *run;
+        Self { programs, erase_budget, energy_mj, transaction_ns, mode }
+    }
 }
 
 impl Demand {
@@ -84,16 +99,14 @@ impl Demand {
                 let run = scenario.run().map_err(|error| error.to_string())?;
                 let settings = scenario.settings;
                 let mode = Some((settings.journal_mode, settings.synchronous));
-                let (programs, energy_mj) = (run.operations.page_programs, run.energy_mj);
-                Used { programs, energy_mj, transaction_ns: run.request_ns, mode }
+                let transaction_ns = transactions(&scenario, run.request_ns.clone());
+                Used::new(&run, transaction_ns, mode)
             }
         };
         let count = used.transaction_ns.len().max(1) as f64;
         let per_transaction = used.programs as f64 / count;
-        let geometry = scenario.build.part.geometry;
-        let pages =
-            f64::from(scenario.build.partition_blocks) * f64::from(geometry.pages_per_block);
-        let life = pages * f64::from(scenario.build.part.endurance);
+        let pages_per_block = scenario.build.part.geometry.pages_per_block;
+        let life = used.erase_budget as f64 * f64::from(pages_per_block);
         let per_day = per_transaction * self.transactions_per_day;
         let latency = Latency::of(&used.transaction_ns);
         let survives = used.mode.map_or(Safety::Nothing, |(journal, synchronous)| {
@@ -112,6 +125,16 @@ impl Demand {
     }
 }
 
+/// The times of the transactions of a workload. What is asked after as many as the scenario has
+/// requests is a query. A mount and what follows it are the steps of one.
+fn transactions(scenario: &Scenario, mut request_ns: Vec<u64>) -> Vec<u64> {
+    if matches!(scenario.workload, Workload::Mount(_)) {
+        return vec![request_ns.iter().sum()];
+    }
+    request_ns.truncate(scenario.requests as usize);
+    request_ns
+}
+
 fn replayed(
     recording: &Recording,
     sources: &BTreeMap<String, PathBuf>,
@@ -125,6 +148,7 @@ fn replayed(
     let (mut transaction_ns, mut mode) = (Vec::new(), None);
     let (mut began_ns, mut connections) = (simulation.now_ns(), BTreeMap::new());
     let (mut refused, ends) = (None, recording.transaction_ends());
+    let has_ends = ends.contains(&true);
     replay
         .play(&simulation, |place, entry, player| {
             let connection = match &entry.call {
@@ -138,14 +162,17 @@ fn replayed(
                 }
                 _ => return,
             };
-            // The recording counts its own transactions, even those that failed in this run.
-            if !ends[place] || connection == 0 {
+            // The recording counts its own transactions, even those that failed in this run. One
+            // without transactions has a mode too.
+            if !ends[place] && has_ends || connection == 0 {
                 return;
             }
-            let now_ns = simulation.now_ns();
-            transaction_ns.push(now_ns - began_ns);
-            began_ns = now_ns;
-            if mode.is_none() && player.is_idle(connection) {
+            if ends[place] {
+                let now_ns = simulation.now_ns();
+                transaction_ns.push(now_ns - began_ns);
+                began_ns = now_ns;
+            }
+            if mode.is_none() {
                 let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next();
                 let journal: Option<JournalMode> =
                     ask("PRAGMA journal_mode").and_then(|name| name.parse().ok());
@@ -162,10 +189,5 @@ fn replayed(
         return Err(refused);
     }
     let run = simulation.finish(scenario).map_err(|error| error.to_string())?;
-    Ok(Used {
-        programs: run.operations.page_programs,
-        energy_mj: run.energy_mj,
-        transaction_ns,
-        mode,
-    })
+    Ok(Used::new(&run, transaction_ns, mode))
 }

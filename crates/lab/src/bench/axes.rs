@@ -242,7 +242,7 @@ pub fn spread<S: Clone, T>(all: Vec<S>, values: &[T], set: impl Fn(&mut S, &T)) 
 }
 
 /// Whether the list contains a value twice.
-fn has_repeated<T: PartialEq>(list: &[T]) -> bool {
+pub fn has_repeated<T: PartialEq>(list: &[T]) -> bool {
     (1..list.len()).any(|place| list[..place].contains(&list[place]))
 }
 

@@ -13,7 +13,7 @@ use crate::machine::platform::Platform;
 use crate::machine::stack::Stack;
 use crate::workload::{Alphabet, Workload};
 
-pub use super::axes::{Axes, spread};
+pub use super::axes::{Axes, has_repeated, spread};
 pub use super::kernel_options::{CompressionOption, ReadAheadOption};
 
 /// The workloads, stacks and platforms to combine, and the values of every parameter.

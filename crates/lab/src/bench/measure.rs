@@ -79,6 +79,7 @@ pub(super) fn measure_rest(
         let by_statement = trace::by_statement_after(&earlier.by_runner, &trace);
         (by_statement, trace::by_table_after(earlier.tables, &trace))
     };
+    let erase_budget = blocks.erases_left(scenario.build.part.endurance);
     let active_ns = timing.time_ns - timing.idle_ns;
     let energy = scenario.build.platform.power.drawn(scenario.activity(), active_ns, &total);
     Run {
@@ -98,9 +99,8 @@ pub(super) fn measure_rest(
         energy_mj: energy.iter().map(|drawn| drawn.energy_mj).sum(),
         energy,
         wear: wear(&blocks),
-        lifetime_mb: lifetime_mb(scenario, bytes, total.page_programs),
-        erase_budget: u64::from(scenario.build.partition_blocks)
-            * u64::from(scenario.build.part.endurance),
+        lifetime_mb: lifetime_mb(scenario, erase_budget, bytes, total.page_programs),
+        erase_budget,
         by_kind: by_kind(&trace, &by_cause, &kinds, &timing.request_ns),
         by_cause: named(&trace, by_cause),
         figures,
@@ -124,17 +124,20 @@ fn throughput_kb_s(bytes: u64, time_ns: u64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
-fn lifetime_mb(scenario: &Scenario, bytes: u64, page_programs: u64) -> Option<f64> {
-    let part = &scenario.build.part;
-    let pages =
-        f64::from(scenario.build.partition_blocks) * f64::from(part.geometry.pages_per_block);
-    let programs_left = pages * f64::from(part.endurance);
+fn lifetime_mb(
+    scenario: &Scenario,
+    erase_budget: u64,
+    bytes: u64,
+    page_programs: u64,
+) -> Option<f64> {
+    let pages_per_block = scenario.build.part.geometry.pages_per_block;
+    let programs_left = erase_budget as f64 * f64::from(pages_per_block);
     let mb = bytes as f64 / 1_048_576.0;
     (page_programs > 0 && bytes > 0).then(|| mb * programs_left / page_programs as f64)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean of block counts")]
-fn wear(Blocks { erase_counts, bad_count }: &Blocks) -> Wear {
+fn wear(Blocks { erase_counts, bad_count, .. }: &Blocks) -> Wear {
     let sum: u64 = erase_counts.iter().map(|&count| u64::from(count)).sum();
     let max_erase_count = erase_counts.iter().copied().max().unwrap_or(0);
     let mean_erase_count = sum as f64 / erase_counts.len().max(1) as f64;

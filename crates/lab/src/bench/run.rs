@@ -12,6 +12,7 @@ use crate::machine::power::Drawn;
 use crate::machine::standing::Standing;
 use crate::parameter::Parameter;
 use crate::trace::{Operations, StatementRow, TableRow};
+use crate::workload::Amount;
 
 /// The parameters of a scenario, in the form in which results list them.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +28,9 @@ pub struct Inputs {
     pub record_size: u32,
     /// Number of requests. In the micro-benchmark they lie between BEGIN and END.
     pub requests: u32,
+    /// What a rate counts of the measured interval.
+    #[serde(skip)]
+    pub amount: Amount,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Whether the platform can have this stack.
@@ -75,9 +79,10 @@ pub struct Run {
     /// How much data the workload could store until the partition reaches its rated erase cycles,
     /// in units of 2^20 bytes, if wear is spread evenly. Absent if nothing was programmed or no
     /// bytes were moved. An erase makes room for one block of programs, so the value is: bytes
-    /// times blocks times pages per block times endurance, divided by page programs.
+    /// times `erase_budget` times pages per block, divided by page programs.
     pub lifetime_mb: Option<f64>,
-    /// Erases that the partition is rated for: blocks times endurance.
+    /// Erases that the partition has left at the end of the run: for each good block, those that it
+    /// is rated for without those that it had.
     pub erase_budget: u64,
     /// Operations by cause. A cause is the path of scopes, outermost first, joined by " > ".
     pub by_cause: BTreeMap<String, Operations>,
@@ -108,16 +113,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Rows that the run wrote or read, or its requests if it has no rows.
-    pub fn rows(&self) -> u64 {
-        let is_in_rows = self.bytes > 0 && self.inputs.record_size > 0;
-        if is_in_rows {
-            self.bytes / u64::from(self.inputs.record_size)
-        } else {
-            self.inputs.requests.into()
-        }
-    }
-
     /// Empty the trace to save memory when there are many results. All figures have been computed
     /// before.
     pub(crate) fn forget_trace(&mut self) {

@@ -85,6 +85,7 @@ impl Scenario {
             part: self.build.part.name.clone(),
             record_size: self.record_size,
             requests: self.requests,
+            amount: self.workload.amount(self.requests),
             seed: self.seed,
             standing: self.standing(),
             parameters: self.parameters(),

@@ -168,7 +168,7 @@ impl IndexBench {
 
     fn setup(&self, spec: &MethodSpec) -> Result<ChipSetup, MethodError> {
         let block_count = spec.block_count(&self.part.geometry)?;
-        Ok(ChipSetup::new(&self.part, block_count, self.seed))
+        ChipSetup::new(&self.part, block_count, self.seed)
     }
 
     /// Run the bench with an index of the caller's, on the chip of `setup`. The result names the

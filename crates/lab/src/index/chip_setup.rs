@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use flysch_chip::{Chip, Clock, Part, Recorder, Tracer};
 
+use super::error::MethodError;
+
 /// What all devices of one run have in common: part, clock and recorder.
 #[derive(Clone, Debug)]
 pub struct ChipSetup {
@@ -21,11 +23,16 @@ pub type Device = Tracer<Chip>;
 impl ChipSetup {
     /// A new chip with at least `block_count` blocks. If the part has fewer, a larger array of the
     /// same kind is assumed, so that the index fits.
-    pub fn new(part: &Part, block_count: u32, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// No chip has so many blocks.
+    pub fn new(part: &Part, block_count: u32, seed: u64) -> Result<Self, MethodError> {
         let mut part = part.clone();
-        part.geometry.block_count = part.geometry.block_count.max(block_count);
+        let blocks = part.geometry.block_count.max(block_count);
+        part.geometry.block_count = blocks;
+        part.geometry.check().map_err(|_| MethodError::TooManyBlocks { blocks })?;
         let recorder = Recorder::new(Clock::new(), "index");
-        Self { part: Arc::new(part), recorder, seed }
+        Ok(Self { part: Arc::new(part), recorder, seed })
     }
 
     /// A factory-new chip. Its operations are recorded.

@@ -31,6 +31,11 @@ pub enum MethodError {
     Imagined(u32),
     /// Some rows of this key were not found.
     Lost(u32),
+    /// The method needs more blocks than any chip has.
+    TooManyBlocks {
+        /// The number of blocks of the part that it needs.
+        blocks: u32,
+    },
     /// The method has no such option.
     Refused {
         method: &'static str,
@@ -54,6 +59,10 @@ impl fmt::Display for MethodError {
             Self::Missed(number) => write!(f, "key {number} was inserted and is not found"),
             Self::Imagined(number) => write!(f, "absent key {number} is found"),
             Self::Lost(number) => write!(f, "rows of key {number} are not found"),
+            Self::TooManyBlocks { blocks } => write!(
+                f,
+                "{blocks} blocks are needed, and no chip of this part is so large; try a smaller --n"
+            ),
             Self::Refused { method, option } => write!(f, "{method} does not take --{option}"),
         }
     }

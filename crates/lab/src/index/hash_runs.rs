@@ -69,7 +69,7 @@ pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
 
 /// The most entries in the index: an update adds one entry and one that revokes the old one.
 const fn entries(spec: &MethodSpec) -> u32 {
-    spec.keys + 2 * spec.changes
+    spec.keys.saturating_add(spec.changes.saturating_mul(2))
 }
 
 pub(super) fn with<T>(

@@ -16,7 +16,7 @@ impl MethodSpec {
             MethodName::Btree => Ok(btree::block_count(self, geometry)),
             MethodName::Bftl1 | MethodName::Bftl2 => Ok(bftl::block_count(self, geometry)),
             MethodName::Skimpystash => Ok(skimpystash::block_count(self, geometry)),
-            MethodName::Store | MethodName::StoreOrdered => Ok(store::block_count(self, geometry)),
+            MethodName::Store | MethodName::StoreOrdered => Ok(store::block_count(self, geometry)?),
         }
     }
 

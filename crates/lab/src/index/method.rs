@@ -4,6 +4,7 @@ use flysch_indexes::ConfigError;
 use flysch_indexes::pbfilter::FlushUnit;
 use flysch_indexes::runs::Pace;
 use flysch_names::named;
+use flysch_nand::Geometry;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::error::MethodError;
@@ -170,4 +171,10 @@ pub(super) fn check_key_size(spec: &MethodSpec, max: usize) -> Result<(), Config
         return Err(ConfigError::TooLarge { parameter, max, given });
     }
     Ok(())
+}
+
+/// Check that a page is no smaller than the pieces that the method reads.
+pub(super) const fn check_page_size(geometry: &Geometry, min: u32) -> Result<(), ConfigError> {
+    let (parameter, given) = ("page_size", geometry.page_size);
+    if given < min { Err(ConfigError::TooSmall { parameter, min, given }) } else { Ok(()) }
 }

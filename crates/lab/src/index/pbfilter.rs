@@ -34,7 +34,7 @@ fn config(spec: &MethodSpec, geometry: &Geometry) -> Result<PbConfig, ConfigErro
     };
     let Tuning { bits_per_key, hash_count, flush, .. } = spec.tuning;
     let config = PbConfig { bits_per_key, hash_count, flush, partitions, ..published };
-    config.with_room_for(spec.keys + spec.changes, geometry)
+    config.with_room_for(spec.keys.saturating_add(spec.changes), geometry)
 }
 
 fn deletions_config(

@@ -8,22 +8,21 @@
 
 use std::collections::BTreeMap;
 
-use flysch::media::Partition;
+use flysch::media::{CELL_SIZE, Partition};
 use flysch::row::HashKey;
 use flysch::store::{
     Entry, IndexPlan, Order, Probe, Rows, SHARED, Solo, Store, StoreConfig, TAKE_BACK,
 };
+use flysch_indexes::ConfigError;
 use flysch_nand::Geometry;
 
 use super::chip_setup::{ChipSetup, Device};
 use super::error::MethodError;
-use super::method::{IndexMethod, MethodName, MethodSpec, Ram, check_key_size};
+use super::method::{IndexMethod, MethodName, MethodSpec, Ram, check_key_size, check_page_size};
 use super::records::{Place, records_per_page};
 
 /// Default RAM in bytes: the paper's seven pages of 2 KiB.
 const RAM: usize = 14_336;
-/// Bytes of the buffer for one cell, which the store needs in addition to a page buffer.
-const CELL: usize = 512;
 /// Bytes of an entry in a run, at most.
 const ENTRY_SIZE: u64 = 8;
 /// Blocks in addition to those for entries: for write positions, and for runs that are being
@@ -44,17 +43,18 @@ struct StoreMethod<'ram> {
     met: BTreeMap<u64, u32>,
 }
 
-/// The most blocks that the store needs.
-pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
+/// The most blocks that the store needs. Its pages hold whole cells.
+pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> Result<u32, ConfigError> {
+    let cell = u32::try_from(CELL_SIZE).expect("a cell is a part of a page");
+    check_page_size(geometry, cell)?;
     let block = u64::from(geometry.page_size) * u64::from(geometry.pages_per_block);
     let size = u64::from(spec.keys) * ENTRY_SIZE * 3;
     // A pointer names a cell of a page in one of two spaces. If rows are updated, every record
     // needs a pointer of its own.
     let records = if spec.changes > 0 { u64::from(spec.keys) + u64::from(spec.changes) } else { 0 };
-    let named =
-        u64::from(geometry.page_size) / CELL as u64 * 2 * u64::from(geometry.pages_per_block);
+    let named = u64::from(geometry.page_size / cell) * 2 * u64::from(geometry.pages_per_block);
     let blocks = (size.div_ceil(block) + SPARE_BLOCKS).max(records.div_ceil(named));
-    u32::try_from(blocks).expect("a chip has fewer blocks")
+    Ok(u32::try_from(blocks).unwrap_or(u32::MAX))
 }
 
 pub(super) fn with<T>(
@@ -74,7 +74,7 @@ pub(super) fn with<T>(
         levels: 3,
         capacity: spec.keys,
     };
-    let lent = geometry.page_size as usize + CELL;
+    let lent = geometry.page_size as usize + CELL_SIZE;
     let ram = spec.ram.unwrap_or(RAM).saturating_sub(lent);
     let config = StoreConfig::plan(ram, &[plan], &geometry, geometry.block_count)?;
     let partition = Partition { first: 0, count: geometry.block_count };
@@ -161,7 +161,7 @@ impl IndexMethod for StoreMethod<'_> {
     fn ram(&self) -> Ram {
         let config = self.solo.store().config();
         Ram {
-            own: config.carved() + self.geometry.page_size as usize + CELL,
+            own: config.carved() + self.geometry.page_size as usize + CELL_SIZE,
             tables: self.geometry.block_count as usize * 2,
             fields: size_of::<Store<'_>>(),
         }

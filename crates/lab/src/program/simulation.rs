@@ -237,6 +237,7 @@ impl Simulation {
         let measured = Measured::new(timing, self.files.changes.written());
         let mut run = measure(scenario, self.site.blocks(), trace, measured, 0);
         run.inputs.requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        run.inputs.amount = scenario.workload.amount(run.inputs.requests);
         Ok(run)
     }
 

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flysch_charts::escape::escape;
-use flysch_charts::number::{duration, percent, real, significant, thousands};
+use flysch_charts::number::{duration, percent, real, significant, thousands, years};
+use flysch_charts::statistics::Spread;
 
 use super::cases::{Case, Cases};
 use super::headline::counted;
 use super::metrics::{ERASES_PER_KB, PROGRAMS_PER_KB, READS_PER_KB};
+use crate::bench::life::{Life, Rate};
 use crate::bench::run::Run;
 use crate::machine::standing::Standing;
-
-/// The daily load for which lifetimes are given, in units of 2^20 bytes.
-const DAILY_MB: f64 = 100.0;
 
 /// A question about the runs. The series with the lowest value is the answer.
 struct Question {
@@ -41,7 +40,7 @@ const QUESTIONS: [Question; 3] = [
         nothing: "page programs",
     },
     Question {
-        title: "Wears least",
+        title: "Erases least",
         of: |run| run.operations.block_erases,
         text: |count| format!("{} block erases", thousands(count)),
         more: ("erases", "as many"),
@@ -70,8 +69,8 @@ struct Field<'a> {
     cases: Vec<BTreeMap<usize, &'a Case<'a>>>,
 }
 
-/// Write the answers for each workload.
-pub(super) fn answers(cases: &Cases<'_>) -> String {
+/// Write the answers for each workload, with its life at a rate.
+pub(super) fn answers(cases: &Cases<'_>, rate: Rate) -> String {
     let mut html = "<div class=\"answers\">\n".to_owned();
     for workload in &cases.workloads {
         let field = field(&cases.of_workload(workload));
@@ -81,7 +80,7 @@ pub(super) fn answers(cases: &Cases<'_>) -> String {
             (_, []) => vec!["No case was run on every stack: nothing to compare.".to_owned()],
             _ => QUESTIONS.iter().map(|question| answer(question, &field, cases)).collect(),
         };
-        points.extend(wear_out(&field, cases));
+        points.extend(lifetimes(&field, cases, rate));
         html.push_str(&format!("<article><h3>{}</h3>\n<ul>\n", escape(workload)));
         for point in points {
             html.push_str(&format!("<li>{point}</li>\n"));
@@ -225,38 +224,42 @@ fn span(field: &Field<'_>) -> Vec<String> {
     vec![format!("{cases}: from {slowest} to {fastest} KB/s of record data.")]
 }
 
-/// A sentence on how much record data the partition can store until it is worn out, for each series
-/// that programs pages. None if none does.
-fn wear_out(field: &Field<'_>, cases: &Cases<'_>) -> Option<String> {
-    let lasting = |style: &usize| {
-        let runs = field.cases.iter().flat_map(|group| &group[style].seeds);
-        let (mut mb, mut lives) = (0.0, 0.0);
-        for run in runs {
-            // Each case uses up a share of the partition's life. The sum of the data divided by the
-            // sum of the shares is the mean lifetime.
-            let data = real(run.bytes) / 1_048_576.0;
-            mb += data;
-            lives += run.lifetime_mb.map_or(0.0, |lifetime| data / lifetime);
-        }
-        (lives > 0.0).then(|| (mb / lives, *style))
+/// A sentence on how long the partition lasts at a rate, for each series that programs pages. None
+/// if none does.
+fn lifetimes(field: &Field<'_>, cases: &Cases<'_>, rate: Rate) -> Option<String> {
+    let lives = |style: &usize| {
+        let lives = field.cases.iter().filter_map(|group| life(group[style], rate));
+        let ends = lives
+            .map(|years| (years, years))
+            .reduce(|(least, most), (years, _)| (least.min(years), most.max(years)));
+        ends.map(|ends| (ends, *style))
     };
-    let mut ranked: Vec<(f64, usize)> = field.styles.iter().filter_map(lasting).collect();
+    let mut ranked: Vec<((f64, f64), usize)> = field.styles.iter().filter_map(lives).collect();
     if ranked.is_empty() {
         return None;
     }
-    ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
+    ranked.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
     let said: Vec<String> = next_and_last(&ranked)
-        .map(|(mb, style)| {
-            let (gb, years) = (mb / 1024.0, mb / DAILY_MB / 365.25);
-            let stack = bold(cases, *style);
-            format!("{} GB on {stack}, {} years", significant(gb), significant(years))
+        .map(|&((least, most), style)| {
+            let (least, most) = (years(least), years(most));
+            let range = if least == most { least } else { format!("{least} to {most}") };
+            format!("{} on {}", escape(&range), bold(cases, style))
         })
         .collect();
+    let runs = field.cases.iter().flat_map(|group| group.values().flat_map(|case| &case.seeds));
+    let rate = rate.words(&runs.map(|run| run.inputs.amount.unit).collect());
     Some(format!(
-        "<b>Lifetime</b> at {DAILY_MB} MB of record data a day, until the rated erase cycles are \
-         used up with even wear: {}.",
+        "<b>Lifetime</b> at {rate}, until the rated erases of the partition are used up with even \
+         wear: {}.",
         list(&said)
     ))
+}
+
+/// The life that the runs of a case tell, in years: the mean over the seeds.
+fn life(case: &Case<'_>, rate: Rate) -> Option<f64> {
+    let lives: Option<Vec<Life>> = case.seeds.iter().map(|run| Life::of(run, rate)).collect();
+    let years: Vec<f64> = lives?.iter().map(|life| life.years).collect();
+    Some(Spread::of(&years).mean)
 }
 
 fn bold(cases: &Cases<'_>, style: usize) -> String {

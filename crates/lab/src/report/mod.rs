@@ -31,17 +31,20 @@ pub use indexes::indexes;
 
 use flysch_charts::page::{Section, page};
 
+use crate::bench::life::Rate;
 use crate::bench::run::Run;
 
 /// Write the report of these runs: of one run, a comparison of stacks, or a sweep over requests and
-/// record sizes. Which charts it has depends on what varies.
-pub fn html(title: &str, subtitle: &str, runs: &[Run]) -> String {
+/// record sizes. Which charts it has depends on what varies. Lives are those at `rate`.
+pub fn html(title: &str, subtitle: &str, rate: Rate, runs: &[Run]) -> String {
     let cases = Cases::of(runs);
     let mut sections = vec![Section {
         id: "summary",
         title: "Summary",
         lead: "",
-        html: answers::answers(&cases) + &headline::summary(&cases) + &headline::facts(&cases),
+        html: answers::answers(&cases, rate)
+            + &headline::summary(&cases)
+            + &headline::facts(&cases),
     }];
     if cases.is_sweep() {
         sections.push(Section {

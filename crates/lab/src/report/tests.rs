@@ -7,9 +7,11 @@ use flysch_chip::Trace;
 use flysch_nand::Geometry;
 
 use super::html;
+use crate::bench::life::Rate;
 use crate::bench::run::{Inputs, Latency, Run, Wear};
 use crate::machine::standing::Standing;
 use crate::trace::Operations;
+use crate::workload::{Amount, Unit};
 
 /// A run whose numbers follow from its size alone.
 fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
@@ -31,6 +33,7 @@ fn run(workload: &str, on: &str, record_size: u32, requests: u32) -> Run {
             part: "chip".to_owned(),
             record_size,
             requests,
+            amount: Amount { unit: Unit::Rows, count: requests.into() },
             seed: 1,
             standing: Standing::Answer,
             parameters: BTreeMap::from([("cache", 2000.into())]),
@@ -116,8 +119,12 @@ fn sweep() -> Vec<Run> {
 /// Check what holds for every report: it is well-formed, loads nothing from the network, and shows
 /// no invalid number.
 fn check(runs: &[Run]) -> String {
-    let page = html("Title", "subtitle", runs);
-    assert_eq!(page, html("Title", "subtitle", runs), "the same runs give the same bytes");
+    let page = html("Title", "subtitle", Rate::DEFAULT, runs);
+    assert_eq!(
+        page,
+        html("Title", "subtitle", Rate::DEFAULT, runs),
+        "the same runs give the same bytes"
+    );
     check_balance(&page);
     let elsewhere = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
     for banned in ["http", "//cdn", "url(", "@import", "NaN", ">inf", "\"inf"] {
@@ -145,7 +152,9 @@ fn check_balance(page: &str) {
 fn a_report_knows_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("report.html");
-    for (text, own) in [(html("", "", &[]), true), ("<!DOCTYPE html>".to_owned(), false)] {
+    for (text, own) in
+        [(html("", "", Rate::DEFAULT, &[]), true), ("<!DOCTYPE html>".to_owned(), false)]
+    {
         std::fs::write(&file, text).expect("a file");
         assert_eq!(is_own(&file), own);
     }
@@ -186,7 +195,11 @@ fn ratios_are_computed() {
     ] {
         assert!(page.contains(shown), "{shown}");
     }
-    assert!(page.contains("<b>Wears least:</b> <b>slow</b>, 0 block erases."));
+    assert!(page.contains("<b>Erases least:</b> <b>slow</b>, 0 block erases."));
+    // 300,000 erases of 64 pages are left, and a row takes one program or two.
+    let lives = "222\u{202f}days on <b>fast</b> and 111\u{202f}days on <b>slow</b>.";
+    let rate = "<b>Lifetime</b> at 86400 rows a day, ";
+    assert!(page.contains(rate) && page.contains(lives), "{page}");
 }
 
 #[test]
@@ -209,7 +222,7 @@ fn hostile_names_stay_text() {
     bad.inputs.parameters.insert("cache", hostile.into());
     bad.by_cause = bad.by_cause.into_values().map(|spent| (hostile.to_owned(), spent)).collect();
     check(&[bad.clone(), run("insert", "other", 150, 50)]);
-    let page = html(hostile, hostile, &[bad]);
+    let page = html(hostile, hostile, Rate::DEFAULT, &[bad]);
     check_balance(&page);
     assert_eq!(page.matches("<script>").count(), 1, "only the page's own");
 }

@@ -12,6 +12,7 @@ use flysch_sqlite::Settings;
 use crate::machine::stack::Engine;
 use crate::parameter::Parameter;
 
+mod amount;
 mod contacts;
 mod logger;
 mod micro;
@@ -22,6 +23,7 @@ mod read;
 mod strings;
 mod tpcc;
 
+pub use amount::{Amount, Unit};
 pub use contacts::Contacts;
 pub(crate) use contacts::TEXT_COUNT;
 pub use logger::{Logger, READING_SIZE_MIN};

@@ -88,7 +88,7 @@ fn check(name: MethodName, distribution: KeyDistribution, seed: u64) {
         tuning,
     };
     let part = part();
-    let setup = ChipSetup::new(&part, spec.block_count(&part.geometry).unwrap(), seed);
+    let setup = ChipSetup::new(&part, spec.block_count(&part.geometry).unwrap(), seed).unwrap();
     let outcome = spec.with(&setup, |method| {
         let story = format!("{}, {distribution:?}, seed {seed}", name.name());
         let (map, prng) = (BTreeMap::new(), Prng::new(seed));

@@ -56,7 +56,7 @@ impl Ubi {
         options: AttachOptions,
     ) -> Result<Self, AttachError> {
         let _scope = recorder.scope("ubi_attach");
-        let mut ubi = Self::bare(mtd, recorder.clone(), options.wear_threshold);
+        let mut ubi = Self::bare(mtd, recorder.clone(), options.wear_threshold)?;
         let scan = ubi.scan()?;
         if scan.claims.is_empty() {
             return Err(AttachError::NotUbi);
@@ -73,9 +73,13 @@ impl Ubi {
     }
 
     /// A device whose PEBs have not been looked at.
-    pub(super) fn bare(mtd: Partition, recorder: Recorder, threshold: u64) -> Self {
-        let (layout, wear) = (Layout::of(&mtd), Wear::new(mtd.block_count()));
-        Self {
+    pub(super) fn bare(
+        mtd: Partition,
+        recorder: Recorder,
+        threshold: u64,
+    ) -> Result<Self, AttachError> {
+        let (layout, wear) = (Layout::of(&mtd)?, Wear::new(mtd.block_count()));
+        Ok(Self {
             mtd,
             recorder,
             layout,
@@ -90,7 +94,7 @@ impl Ubi {
             wear,
             jobs: VecDeque::new(),
             threshold,
-        }
+        })
     }
 
     /// Find out about all PEBs: from a fastmap if the first PEBs hold a valid one, else from all

@@ -25,7 +25,7 @@ impl Ubi {
         fastmap: bool,
     ) -> Result<(), AttachError> {
         let _scope = recorder.scope("ubi_format");
-        let mut ubi = Self::bare(mtd.clone(), recorder.clone(), super::WEAR_THRESHOLD);
+        let mut ubi = Self::bare(mtd.clone(), recorder.clone(), super::WEAR_THRESHOLD)?;
         for peb in (0..mtd.block_count()).filter(|&block| !mtd.is_bad(block)) {
             ubi.wear.set_state(peb, State::Away);
             let known = erase_counts.get(peb as usize);

@@ -42,7 +42,7 @@ pub use format::header_places;
 pub use leb::LebRead;
 
 use fastmap::Fastmap;
-use format::VolumeRecord;
+use format::{RECORD_SIZE, VolumeRecord};
 use wear::Wear;
 use work::Job;
 
@@ -87,6 +87,11 @@ pub enum AttachError {
         /// Number of good blocks of the partition.
         blocks: u32,
     },
+    /// A block has no room for a record of the volume table beside the headers.
+    BlockTooSmall {
+        /// Size of a block, bytes.
+        bytes: u32,
+    },
     /// No PEB has an EC header, or there is no volume table.
     NotUbi,
     /// The headers are laid out for a chip with another page size.
@@ -116,6 +121,9 @@ impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooSmall { blocks } => write!(f, "{blocks} good blocks are too few for UBI"),
+            Self::BlockTooSmall { bytes } => {
+                write!(f, "blocks of {bytes} bytes are too small for UBI")
+            }
             Self::NotUbi => f.write_str("no UBI here"),
             Self::Geometry { block } => {
                 write!(f, "the UBI headers of block {block} are for another chip")
@@ -188,7 +196,11 @@ pub struct Ubi {
 }
 
 impl Layout {
-    fn of(mtd: &Partition) -> Self {
+    /// The layout on the chip of a partition.
+    ///
+    /// # Errors
+    /// The blocks are too small for the volume table.
+    fn of(mtd: &Partition) -> Result<Self, AttachError> {
         let geometry = mtd.geometry();
         let header_unit = if geometry.partial_programs >= geometry.sectors_per_page {
             geometry.sector_size().max(64)
@@ -196,13 +208,12 @@ impl Layout {
             geometry.page_size
         };
         let data_offset = (2 * header_unit).next_multiple_of(geometry.page_size);
-        Self {
-            peb_size: geometry.block_size(),
-            page_size: geometry.page_size,
-            header_unit,
-            vid_offset: header_unit,
-            data_offset,
+        let (page_size, peb_size) = (geometry.page_size, geometry.block_size());
+        let leb_size = peb_size.saturating_sub(data_offset) as usize;
+        if leb_size < RECORD_SIZE {
+            return Err(AttachError::BlockTooSmall { bytes: peb_size });
         }
+        Ok(Self { peb_size, page_size, header_unit, vid_offset: header_unit, data_offset })
     }
 
     const fn leb_size(self) -> u32 {

@@ -19,7 +19,7 @@ use super::inode::Inodes;
 use super::log::Log;
 use super::lprops::Sums;
 use super::lpt::{Lprops, Lpt};
-use super::options::{MountError, Options};
+use super::options::{LEB_SIZE_MIN, MountError, Options};
 use super::scan::Scan;
 use super::tnc::Tnc;
 use crate::cpu::Cpu;
@@ -63,6 +63,9 @@ impl Ubifs {
         let (volume, wear_threshold) = (options.volume, options.wear_threshold);
         let attach = AttachOptions { volume, wear_threshold, fastmap: options.fastmap };
         let mut ubi = Ubi::attach(partition, &recorder, attach)?;
+        if ubi.leb_size() < LEB_SIZE_MIN {
+            return Err(MountError::LebTooSmall { bytes: ubi.leb_size() });
+        }
         if is_unmade(&mut ubi)? {
             (0..ubi.leb_count()).for_each(|lnum| ubi.unmap(lnum));
             create(&mut ubi, &options)?;

@@ -7,6 +7,9 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::ubi::AttachError;
 
+/// The least size of a LEB in bytes (`UBIFS_MIN_LEB_SZ`).
+pub(super) const LEB_SIZE_MIN: u32 = 15 * 1024;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Compressor {
@@ -91,6 +94,11 @@ pub enum MountError {
         /// Number of LEBs of the volume.
         lebs: u32,
     },
+    /// The LEBs are smaller than [`LEB_SIZE_MIN`].
+    LebTooSmall {
+        /// Size of a LEB, bytes.
+        bytes: u32,
+    },
     /// The superblock is damaged, or has features that the model does not know.
     Superblock,
     /// Neither of the two LEBs holds a valid master node.
@@ -114,6 +122,10 @@ impl fmt::Display for MountError {
         match self {
             Self::Ubi(error) => error.fmt(f),
             Self::TooSmall { lebs } => write!(f, "a volume of {lebs} LEBs is too small for UBIFS"),
+            Self::LebTooSmall { bytes } => write!(
+                f,
+                "LEBs of {bytes} bytes are too small for UBIFS: {LEB_SIZE_MIN} bytes are the least"
+            ),
             Self::Superblock => f.write_str("no UBIFS superblock, or one with unknown features"),
             Self::Master => f.write_str("no valid UBIFS master node"),
             Self::Damaged { lnum, offset } => write!(f, "LEB {lnum} is damaged at byte {offset}"),

@@ -66,6 +66,8 @@ pub enum MountError {
     },
     /// The chip has pages smaller than 1 KiB, or fewer free OOB bytes than the tags take.
     NoTags,
+    /// A block has one page only.
+    OnePage,
     /// The device failed otherwise than by losing power.
     Io,
     PowerLost,
@@ -84,6 +86,7 @@ impl fmt::Display for MountError {
                 )
             }
             Self::NoTags => f.write_str("YAFFS2 needs pages of 1 KiB with 28 free OOB bytes"),
+            Self::OnePage => f.write_str("YAFFS2 needs blocks of two pages or more"),
             Self::Io => f.write_str("input/output error"),
             Self::PowerLost => f.write_str("power lost"),
         }

@@ -9,6 +9,8 @@ use crate::mtd::Partition;
 /// and two more.
 const BLOCKS_MIN: u32 = RESERVED_BLOCKS + 6;
 const CHUNK_SIZE_MIN: u32 = 1024;
+/// Fewest pages of a block (`chunks_per_block` in `yaffs_guts_initialise`).
+const PAGES_MIN: u32 = 2;
 
 impl Yaffs2 {
     /// Erase the partition, which costs one erase for each good block. A block whose erase fails is
@@ -24,6 +26,9 @@ pub(super) fn check_suitable(mtd: &Partition) -> Result<(), MountError> {
     let geometry = mtd.geometry();
     if geometry.page_size < CHUNK_SIZE_MIN || (mtd.oob_free() as usize) < TAGS_SIZE {
         return Err(MountError::NoTags);
+    }
+    if geometry.pages_per_block < PAGES_MIN {
+        return Err(MountError::OnePage);
     }
     let bytes = u64::from(mtd.block_count()) * u64::from(geometry.block_size());
     if bytes > u64::from(u32::MAX) {

@@ -25,6 +25,17 @@ pub struct Blocks {
     pub erase_counts: Vec<u32>,
     /// Number of blocks that are marked bad.
     pub bad_count: u32,
+    /// Which blocks are marked bad. Empty at a site that knows their number alone.
+    pub bad: Vec<u32>,
+}
+
+impl Blocks {
+    /// How many more erases the good blocks are rated for, if each is rated for `endurance`.
+    pub(crate) fn erases_left(&self, endurance: u32) -> u64 {
+        let left = |(_, &count): (u32, &u32)| u64::from(endurance.saturating_sub(count));
+        let good = (0..).zip(&self.erase_counts).filter(|(block, _)| !self.bad.contains(block));
+        good.map(left).sum()
+    }
 }
 
 /// A place where scenarios run: a mounted file system, a clock, and a recorder of operations.

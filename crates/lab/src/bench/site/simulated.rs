@@ -196,6 +196,7 @@ impl Site for Simulated {
         let chip = device.device().chip();
         let mut erase_counts = chip.erase_counts();
         erase_counts.truncate(self.partition_blocks as usize);
-        Blocks { erase_counts, bad_count: chip.wear().bad_block_count }
+        let bad = chip.bad_blocks().map(|block| block.0).collect();
+        Blocks { erase_counts, bad_count: chip.wear().bad_block_count, bad }
     }
 }

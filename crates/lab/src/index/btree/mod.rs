@@ -61,10 +61,9 @@ fn sizes(spec: &MethodSpec, geometry: &Geometry) -> (u32, u32) {
     // Each level has fewer nodes than the one below by the fan-out: at least half the capacity.
     let nodes = leaves + leaves / (capacity / 2).max(2) * 2 + 8;
     let blocks = nodes.div_ceil(u64::from(geometry.pages_per_block));
-    let logical = u32::try_from(blocks).unwrap_or(u32::MAX / 200);
-    let percent = spec.tuning.spare_percent.min(90);
-    let spare = (logical * percent).div_ceil(100 - percent).max(SPARE_MIN);
-    (logical, logical + spare)
+    let percent = u64::from(spec.tuning.spare_percent.min(90));
+    let spare = (blocks * percent).div_ceil(100 - percent).max(SPARE_MIN.into());
+    (u32::try_from(blocks).unwrap_or(u32::MAX), u32::try_from(blocks + spare).unwrap_or(u32::MAX))
 }
 
 pub(super) fn block_count(spec: &MethodSpec, geometry: &Geometry) -> u32 {
@@ -78,6 +77,7 @@ pub(super) fn with<T>(
 ) -> Result<T, MethodError> {
     let geometry = setup.part.geometry;
     let page_size = geometry.page_size as usize;
+    super::method::check_page_size(&geometry, SECTOR_SIZE)?;
     super::method::check_key_size(spec, Shape::key_size_max(page_size))?;
     let (needed, given) = (NODES_MIN * page_size, spec.ram.unwrap_or(RAM.max(7 * page_size)));
     ConfigError::check_ram(needed, given)?;
