@@ -230,7 +230,9 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     benches = spread(benches, &args.seed.0, |it, &seed| it.seed = seed);
     benches = spread(benches, &args.methods, |it, &method| it.method = method);
     if sizes.is_empty() {
-        benches.iter_mut().for_each(|it| it.key_size = it.method.usual_key_size());
+        for it in &mut benches {
+            it.key_size = it.method.usual_key_size();
+        }
     }
     if benches.len() > RUNS_MAX {
         return Err(Failure::Message(format!(

@@ -164,10 +164,9 @@ impl Args {
     /// decides them.
     fn forget_defaults(&self, runs: &mut [Run]) {
         let given = self.settings.given();
-        for name in ["journal-mode", "synchronous", "page-size", "cache-size"] {
-            if !given.contains(&name) {
-                runs.iter_mut().for_each(|run| drop(run.inputs.parameters.remove(name)));
-            }
+        let all = ["journal-mode", "synchronous", "page-size", "cache-size"];
+        for run in runs {
+            run.inputs.parameters.retain(|name, _| given.contains(name) || !all.contains(name));
         }
     }
 

@@ -40,9 +40,9 @@ pub enum RunError {
         /// Blocks of the partition.
         blocks: u32,
     },
-    /// The partition has too few good blocks for a database of the engine.
+    /// The engine finds no blocks that take its first programs.
     Worn {
-        /// Blocks that are marked bad.
+        /// Blocks that are marked bad so far.
         bad: u32,
         /// Blocks of the partition.
         blocks: u32,
@@ -79,8 +79,8 @@ impl std::fmt::Display for RunError {
             ),
             Self::Worn { bad, blocks } => write!(
                 f,
-                "at making the database: {bad} of {blocks} blocks are bad, and the others are too \
-                 few; --aged-erases wears them"
+                "at making the database: the blocks are worn out, and {bad} of {blocks} are marked \
+                 bad so far; --aged-erases wears them"
             ),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),

@@ -109,7 +109,7 @@ impl MethodName {
         }
     }
 
-    /// The default size of a key in bytes: that of the papers, or the longest that the method takes.
+    /// The default size of a key in bytes: the papers' own, or the longest that the method takes.
     pub const fn usual_key_size(self) -> usize {
         match self {
             Self::StoreOrdered => 8,
