@@ -26,6 +26,8 @@ const COLUMNS: [&str; 7] = [
     "energy_mj",
     "survives",
 ];
+/// Requests of a workload, unless the user sets their number.
+const REQUESTS: u32 = 200;
 /// The most rows of the ranking in a table.
 const ROWS_MAX: usize = 12;
 /// The stacks to choose from by default: on raw NAND and on a card. Stacks with PRAM must be asked
@@ -62,12 +64,11 @@ pub(crate) struct Args {
     /// Files that the databases begin with
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     database: Vec<PathBuf>,
-    /// Number of requests, if the subject is a workload
-    #[arg(long, value_name = "N", default_value_t = 200,
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    requests: u32,
+    /// Number of requests, if the subject is a workload [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    requests: Option<u32>,
     /// Run every configuration, not only those that a search picks
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["time_limit", "p99", "today"])]
     exhaustive: bool,
     /// Seconds after which no further configuration is tried
     #[arg(long, value_name = "SECONDS", default_value_t = 300,
@@ -144,6 +145,7 @@ impl Args {
             }
         }
         let path = PathBuf::from(&self.subject);
+        self.check_subject(path.is_file())?;
         let (subject, workload, recorded) = if path.is_file() {
             let recording = Recording::read(&path).map_err(|error| Failure::of(&error))?;
             let sources = recording.sources(&self.database).map_err(Failure::Message)?;
@@ -168,12 +170,23 @@ impl Args {
         let mut scenario = scenario.clone();
         scenario.keeps_trace = false;
         if workload != Workload::Program {
-            let fill = FILL.max(self.requests);
-            (scenario.workload, scenario.requests, scenario.fill) = (workload, self.requests, fill);
+            let requests = self.requests.unwrap_or(REQUESTS);
+            let fill = FILL.max(requests);
+            (scenario.workload, scenario.requests, scenario.fill) = (workload, requests, fill);
             scenario.record_size = workload.record_size().unwrap_or(200);
         }
         let (transactions_per_day, p99_ms) = (self.per_day, self.p99);
         Ok((Demand { subject, scenario, transactions_per_day, p99_ms }, stacks, today))
+    }
+
+    /// Refuse an option that is for the other kind of subject.
+    fn check_subject(&self, is_file: bool) -> Result<(), Failure> {
+        let message = match is_file {
+            true if self.requests.is_some() => "--requests is for workloads",
+            false if !self.database.is_empty() => "--database is for recordings and scripts",
+            true | false => return Ok(()),
+        };
+        Err(Failure::Message(message.to_owned()))
     }
 }
 

@@ -1,6 +1,5 @@
 //! `flysch bench`: runs workloads on stacks, with an option for every parameter.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,7 +7,7 @@ use clap::Parser;
 use flysch_kernel::site::Target;
 use flysch_lab::bench::grid::Grid;
 use flysch_lab::bench::life::Rate;
-use flysch_lab::bench::run::{Inputs, Run};
+use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::stack::{Engine, Main, Stack};
 use flysch_lab::report;
@@ -23,7 +22,7 @@ use crate::output::{self, Figures};
 use crate::parameters::Parameters;
 use crate::progress::{Cell, attempt, done};
 use crate::provenance::save_trace;
-use crate::sheet::{Layout, Sheet, View};
+use crate::sheet::{Layout, Sheet, View, blanks};
 use crate::workloads::Options;
 
 /// The columns. JSON has all fields.
@@ -121,6 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     once("--on", &args.on)?;
     let (mut jobs, mut grids) = (Vec::new(), Vec::new());
     for on in args.asked_for(&workloads) {
+        on.check(&workloads)?;
         let stacks = vec![on.stack(&workloads)];
         let mut grid = args.parameters.grid(workloads.clone(), stacks, &[1000])?;
         grid.keeps_traces = args.trace.is_some();
@@ -129,29 +129,33 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     args.parameters.check_use(&grids)?;
     jobs.iter().try_for_each(Job::check)?;
+    if jobs.iter().all(|job| matches!(job.on, On::Simulated(_))) {
+        args.machine.check_unused()?;
+    }
     let runs: usize = jobs.iter().map(|job| job.scenarios.len()).sum();
     if args.trace.is_some() && runs > 1 {
         return Err(Failure::Message(format!("--trace is for one run, and these are {runs}")));
     }
     let force = args.figures.force;
-    let Figures { out, report, .. } = &args.figures;
-    output::check_distinct(out.iter().chain(report).chain(&args.trace).chain(&args.latencies))?;
-    for path in args.trace.iter().chain(&args.latencies) {
-        output::check_writable(path, force)?;
-    }
-    args.figures.check()?;
+    let files = args.trace.iter().chain(&args.latencies);
+    files.clone().try_for_each(|path| output::check_writable(path, force))?;
+    args.figures.check(files)?;
+    let mut expected = Sheet::of(&LAYOUT, &blanks(jobs.iter().flat_map(|job| &job.scenarios)));
+    LifeOptions::expect(&mut expected);
+    let view = expected.named(args.figures.format, &args.view)?;
     args.view.limit_jobs()?;
     let cells = args.carry_out(&jobs)?;
     let mut runs = done(&cells)?;
     let mut sheet = Sheet::of(&LAYOUT, &cells);
     args.life.tell(&mut sheet, &cells);
-    sheet.sort(&args.view)?;
-    let figures = sheet.render(args.figures.format, &args.view)?;
+    sheet.sort(&view);
+    let figures = sheet.render(args.figures.format, &view);
     if let (Some(path), [run]) = (&args.trace, runs.as_mut_slice()) {
         save_trace(&mut run.trace, path, force)?;
     }
     if let Some(path) = &args.latencies {
-        output::write_file(path, latencies(&runs).as_bytes(), force)?;
+        let latencies = Sheet::of(&LAYOUT, &runs).latencies(&runs);
+        output::write_file(path, latencies.as_bytes(), force)?;
     }
     args.figures.deliver(&figures, || page(&runs, args.life.rate()))
 }
@@ -205,6 +209,17 @@ impl FromStr for On {
 }
 
 impl On {
+    /// Refuse a workload that the real kernel cannot run.
+    fn check(&self, workloads: &[Workload]) -> Result<(), Failure> {
+        let has_mount = workloads.iter().any(|it| matches!(it, Workload::Mount(_)));
+        match self {
+            Self::Kernel(target) if has_mount => Err(Failure::Message(format!(
+                "--on {target}: mount stops the machine, which only a simulated one takes"
+            ))),
+            Self::Kernel(_) | Self::Simulated(_) => Ok(()),
+        }
+    }
+
     /// The stack that a scenario names in its parameters. For the real kernel it is the simulated
     /// stack with the same file system, or tmpfs if there is none.
     fn stack(&self, workloads: &[Workload]) -> Stack {
@@ -268,22 +283,6 @@ impl Args {
 
 fn engine(workloads: &[Workload]) -> Engine {
     workloads.first().map_or(Engine::Sqlite, |workload| workload.engine())
-}
-
-/// The response time of every request as CSV. As in the paper's tables, request 0 is BEGIN and the
-/// last one is END.
-fn latencies(runs: &[Run]) -> String {
-    let mut text =
-        "workload,on,platform,record_size,requests,seed,request,response_ns\n".to_owned();
-    for run in runs {
-        let Inputs { workload, on, platform, record_size, requests, seed, .. } = &run.inputs;
-        let begin_and_rest = std::iter::once(&run.begin_ns).chain(&run.request_ns);
-        for (number, ns) in begin_and_rest.chain([&run.end_ns]).enumerate() {
-            let one = format_args!("{workload},{on},{platform},{record_size},{requests},{seed}");
-            writeln!(text, "{one},{number},{ns}").expect("a string takes what is written");
-        }
-    }
-    text
 }
 
 fn page(runs: &[Run], rate: Rate) -> String {

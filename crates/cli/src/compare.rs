@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::life::LifeOptions;
 use crate::output::{self, Figures, Format};
 use crate::parameters::Parameters;
-use crate::progress::{attempt, done};
-use crate::sheet::{Layout, Sheet, View};
+use crate::progress::{attempt, done, tell};
+use crate::sheet::{Layout, Sheet, View, blanks};
 
 /// The columns. JSON has all fields.
 const LAYOUT: Layout = Layout {
@@ -108,15 +108,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         force: args.force,
         report: Some(args.report.clone()),
     };
-    outputs.check()?;
+    outputs.check([])?;
+    let view = args.named(&scenarios)?;
     args.view.limit_jobs()?;
     let cells = attempt(&scenarios, args.view.quiet);
     let runs = done(&cells)?;
     let mut sheet = Sheet::of(&LAYOUT, &cells);
     args.life.tell(&mut sheet, &cells);
     rank(&mut sheet.rows);
-    sheet.sort(&args.view)?;
-    let figures = args.figures(sheet)?;
+    sheet.sort(&view);
+    let figures = args.figures(sheet, &view);
     outputs.deliver(&figures, || {
         let title = "SQLite on flash: every stack compared";
         report::html(title, &subtitle(&runs), args.life.rate(), &runs)
@@ -133,31 +134,39 @@ impl Args {
     /// The figures in the format that the user wants. A table only has room for the runs with the
     /// most requests; the fastest comes first. Stacks that the platform cannot have get a second
     /// table.
-    fn figures(&self, mut sheet: Sheet) -> Result<Vec<u8>, Failure> {
+    fn figures(&self, mut sheet: Sheet, view: &View) -> Vec<u8> {
         if self.format != Format::Table {
-            return sheet.render(self.format, &self.view);
+            return sheet.render(self.format, view);
         }
         let requests = |row: &Value| row["requests"].as_u64();
         let most = sheet.rows.iter().filter_map(requests).max();
         let of_all = sheet.rows.len();
         sheet.rows.retain(|row| requests(row) == most);
         let is_part = sheet.rows.len() < of_all;
-        if self.view.sort.is_none() {
+        if view.sort.is_none() {
             by_time(&mut sheet.rows);
         }
         let (answers, others): (Vec<Value>, Vec<Value>) =
             sheet.rows.into_iter().partition(|row| row["standing"] == "answer");
         let mut of_answers = Sheet::of(&LAYOUT, &answers);
         of_answers.remarks = sheet.remarks;
-        let mut text = of_answers.render(self.format, &self.view)?;
+        let mut text = of_answers.render(self.format, view);
         if !others.is_empty() {
             text.extend(APART.bytes());
-            text.extend(Sheet::of(&LAYOUT, &others).below(&self.view)?.bytes());
+            text.extend(Sheet::of(&LAYOUT, &others).below(view));
         }
-        if is_part && !self.view.quiet {
+        if is_part && !view.quiet {
             text.extend(LARGEST.bytes());
         }
-        Ok(text)
+        text
+    }
+
+    /// The view with the names of figures as the rows will have them.
+    fn named(&self, scenarios: &[Scenario]) -> Result<View, Failure> {
+        let mut expected = Sheet::of(&LAYOUT, &blanks(scenarios));
+        LifeOptions::expect(&mut expected);
+        rank(&mut expected.rows);
+        expected.named(self.format, &self.view)
     }
 
     /// Every workload on every stack that the user set. By default: on all stacks of SQLite that
@@ -173,7 +182,10 @@ impl Args {
         let taken = workloads.iter().copied().filter(|it| it.runs_on(Engine::Flysch));
         let taken: Vec<Workload> = taken.collect();
         let mut grids = vec![grid];
-        if self.on.is_empty() && !has_others && !taken.is_empty() {
+        let is_wanted = self.on.is_empty() && !taken.is_empty();
+        if is_wanted && has_others {
+            tell("flysch is not compared: it has no files of others beside it");
+        } else if is_wanted {
             grids.push(self.parameters.grid(taken, vec![Stack::FLYSCH], &REQUESTS)?);
         }
         self.parameters.check_use(&grids)?;

@@ -2,8 +2,11 @@
 //! and checks the databases that are left.
 
 use std::ffi::OsString;
+use std::fs::create_dir_all;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::crash::{Cut, Files, Finding, Incident};
@@ -20,6 +23,8 @@ use crate::run::{self as program, Mode, Repeat, Simulated};
 
 /// The word that separates the program from its check.
 const CHECK: &str = "--check";
+/// The options that the command of a single cut does not have, each with a value.
+const REPLACED: [&str; 4] = ["--cuts", "--cut", "--findings", "--keep"];
 /// The most findings that the table shows.
 const ROWS_MAX: usize = 20;
 
@@ -146,9 +151,10 @@ impl Args {
                 return refused(format!("--check {}: there is no such program", name.display()));
             }
         }
-        if let Some(folder) = self.keep.as_ref().filter(|folder| folder.exists()) {
-            return Err(Failure::of_file(folder, "exists; findings are kept in a new folder"));
+        if let Some(folder) = &self.keep {
+            output::check_new_folder(folder, "findings are kept in a new folder")?;
         }
+        output::check_distinct(self.findings.iter().chain(&self.keep))?;
         let force = self.run.may_replace();
         self.findings.iter().try_for_each(|path| output::check_writable(path, force))
     }
@@ -193,14 +199,20 @@ impl Args {
         };
         let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");
         let look = |files: &Files| check.and_then(|check| checked(check, files));
+        let unkept = OnceLock::new();
         let keep = |cut: &Cut, files: &Files| {
-            let folder = self.keep.as_ref().map(|folder| folder.join(cut.to_string()));
-            if let Some(folder) = folder.filter(|it| std::fs::create_dir_all(it).is_ok()) {
-                write(&folder, files);
+            let Some(folder) = self.keep.as_ref().map(|folder| folder.join(cut.to_string())) else {
+                return;
+            };
+            if let Err(error) = create_dir_all(&folder).and_then(|()| write(&folder, files)) {
+                unkept.get_or_init(|| Failure::of_file(&folder, error));
             }
         };
         let findings = incident.examine(&cuts, look, keep, || bar.inc(1));
         bar.finish_and_clear();
+        if let Some(failure) = unkept.get() {
+            tell(&failure.to_string());
+        }
         let findings = findings.map_err(|error| Failure::of(&error))?;
         if let Some(path) = &self.findings {
             let on = scenario.stack.name();
@@ -257,12 +269,11 @@ fn repeated(cut: &str) -> String {
     let mut is_own = true;
     while let Some(word) = given.next() {
         is_own &= word != "--";
-        let replaced =
-            is_own && matches!(word.as_str(), "--cuts" | "--cut" | "--findings" | "--keep");
-        if replaced {
-            given.next();
-        } else if !is_own || !word.starts_with("--cut") {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        if !is_own || !REPLACED.contains(&name) {
             words.push(quoted(&word));
+        } else if name == word {
+            given.next();
         }
     }
     words.join(" ")
@@ -280,7 +291,8 @@ fn quoted(word: &str) -> String {
 /// Run the user's check on the files that a cut left. Returns its message if it fails.
 fn checked(check: &[OsString], files: &Files) -> Option<String> {
     let folder = tempfile::tempdir().ok()?;
-    write(folder.path(), files);
+    // The check reports a file that is missing.
+    write(folder.path(), files).ok();
     let (name, arguments) = check.split_first()?;
     let output = Command::new(name).args(arguments).current_dir(folder.path()).output();
     match output {
@@ -294,9 +306,7 @@ fn checked(check: &[OsString], files: &Files) -> Option<String> {
     }
 }
 
-/// Write the files into a folder. Errors are ignored: the check reports a file that is missing.
-fn write(folder: &Path, files: &Files) {
-    for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).ok();
-    }
+/// Write the files into a folder.
+fn write(folder: &Path, files: &Files) -> io::Result<()> {
+    files.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
 }

@@ -1,7 +1,7 @@
 //! The reasons for which a command ends early.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// The reason for which a command ended early.
@@ -27,6 +27,16 @@ impl Failure {
     pub(crate) fn of_file(path: &Path, error: impl fmt::Display) -> Self {
         Self::Message(format!("{}: {error}", path.display()))
     }
+
+    /// The message for a file that could not be written. With `force`, an existing file is
+    /// replaced.
+    pub(crate) fn of_writing(path: &Path, error: &io::Error, force: bool) -> Self {
+        match error.kind() {
+            ErrorKind::AlreadyExists if force => Self::of_file(path, "is not a regular file"),
+            ErrorKind::AlreadyExists => Self::of_file(path, "exists; --force replaces it"),
+            _ => Self::of_file(path, error),
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -43,7 +53,7 @@ impl From<io::Error> for Failure {
     /// For errors of printing. [`Failure::of_file`] is for errors of files.
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => Self::Message(format!("cannot print: {error}")),
         }
     }

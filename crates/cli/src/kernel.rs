@@ -22,15 +22,32 @@ pub(crate) struct MachineOptions {
     /// array]
     #[arg(long, value_name = "LEVEL")]
     hook: Option<Level>,
-    /// Trace buffer for each CPU, KiB: all events of a run must fit
-    #[arg(long, value_name = "KIB", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(64..))]
-    buffer: u32,
+    /// Trace buffer for each CPU, KiB: all events of a run must fit [default: 65536]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..))]
+    buffer: Option<u32>,
     /// Do not trace: there are no counts, and times do not include the tracer's overhead
     #[arg(long)]
     untraced: bool,
 }
 
+/// Size of the trace buffer for each CPU, unless the user sets it.
+const BUFFER_KIB: u32 = 65536;
+
 impl MachineOptions {
+    /// Refuse these options where nothing runs on the kernel.
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        let given = [
+            ("mtd", self.mtd.is_some()),
+            ("hook", self.hook.is_some()),
+            ("buffer", self.buffer.is_some()),
+            ("untraced", self.untraced),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => Err(Failure::Message(format!("--{name} is for kernel: targets"))),
+            None => Ok(()),
+        }
+    }
+
     /// Run the scenarios on `target`, one after the other.
     pub(crate) fn carry_out(
         &self,
@@ -42,7 +59,7 @@ impl MachineOptions {
             asked: asked.to_vec(),
             mtd: self.mtd.clone(),
             level: self.hook,
-            buffer_kib: self.buffer,
+            buffer_kib: self.buffer.unwrap_or(BUFFER_KIB),
             is_untraced: self.untraced,
         };
         // After a signal, the current run is finished first, because it then removes its probes

@@ -25,6 +25,13 @@ impl LifeOptions {
         self.per_day.unwrap_or(Rate::DEFAULT)
     }
 
+    /// Add the fields of a life to each row.
+    pub(crate) fn expect(sheet: &mut Sheet) {
+        for row in &mut sheet.rows {
+            row["life"] = serde_json::to_value(Life::default()).expect("numbers have JSON values");
+        }
+    }
+
     /// Add its life to each row, and a remark below the table on what it assumes.
     pub(crate) fn tell(&self, sheet: &mut Sheet, cells: &[Cell]) {
         let rate = self.rate();

@@ -41,6 +41,11 @@ impl BudgetOptions {
         self.budget.is_some() || self.update
     }
 
+    /// The file whose limits are replaced.
+    pub(crate) fn replaced(&self) -> Option<&PathBuf> {
+        self.budget.as_ref().filter(|_| self.update)
+    }
+
     /// Read the budget, if one is given. If `--update` is given and the file does not exist, the
     /// budget is empty.
     pub(crate) fn read(&self) -> Result<Option<Held>, Failure> {

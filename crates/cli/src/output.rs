@@ -1,6 +1,6 @@
 //! The output of all commands: the same rows as a table, CSV or JSON, and files.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -69,11 +69,17 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Check that all files can be written. A command calls this before it starts long work.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        check_distinct(self.out.iter().chain(&self.report))?;
+    /// Check that all files can be written, and that no two of them are one. `others` are those
+    /// that the command writes in addition. A command calls this before it starts long work.
+    pub(crate) fn check<'a>(
+        &self,
+        others: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<(), Failure> {
+        let (sidecar, others) = (self.sidecar(), Vec::from_iter(others));
+        let own = self.out.iter().chain(&self.report).chain(&sidecar);
+        check_distinct(own.chain(others))?;
         self.destination().check()?;
-        self.sidecar().iter().try_for_each(|path| check_writable(path, self.force))?;
+        sidecar.iter().try_for_each(|path| check_writable(path, self.force))?;
         self.report.iter().try_for_each(|path| check_report(path, self.force))
     }
 
@@ -116,24 +122,35 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Write a file completely or not at all. An existing file is only replaced if `force` is set.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    write_atomic(path, bytes, force).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists if force => Failure::of_file(path, "is not a regular file"),
-        ErrorKind::AlreadyExists => Failure::of_file(path, "exists; --force replaces it"),
-        _ => Failure::of_file(path, error),
-    })
+    write_atomic(path, bytes, force).map_err(|error| Failure::of_writing(path, &error, force))
 }
 
 /// Check that a file can be written. A command calls this before it starts long work.
 pub(crate) fn check_writable(path: &Path, force: bool) -> Result<(), Failure> {
-    if path.exists() && !force {
-        return Err(Failure::of_file(path, "exists; --force replaces it"));
-    }
     if path.exists() && !path.is_file() {
         return Err(Failure::of_file(path, "is not a regular file"));
     }
-    check_place(path).map_err(|error| {
+    if path.exists() && !force {
+        return Err(Failure::of_file(path, "exists; --force replaces it"));
+    }
+    check_placed(path, path, "written")
+}
+
+/// Check that a folder is new and can be made, with the folders above it. `why` says why it must be
+/// new.
+pub(crate) fn check_new_folder(folder: &Path, why: &str) -> Result<(), Failure> {
+    if folder.exists() {
+        return Err(Failure::of_file(folder, format_args!("exists; {why}")));
+    }
+    let above = folder.ancestors().find(|it| it.exists()).unwrap_or(Path::new(""));
+    check_placed(folder, &above.join("new"), "made")
+}
+
+/// Check that a file can be made `at` a place, for something at `path` to be `done`.
+fn check_placed(path: &Path, at: &Path, done: &str) -> Result<(), Failure> {
+    check_place(at).map_err(|error| {
         let cause = error.kind();
-        Failure::of_file(path, format_args!("cannot be written: {cause}"))
+        Failure::of_file(path, format_args!("cannot be {done}: {cause}"))
     })
 }
 
@@ -145,13 +162,19 @@ pub(crate) fn check_distinct<'a>(
     for path in paths {
         // If its folder does not exist, the path is refused later, with the reason.
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let whole = whole.canonicalize().unwrap_or(whole);
+        let whole = whole.canonicalize().unwrap_or_else(|_| in_its_folder(&whole));
         if seen.contains(&whole) {
             return Err(Failure::of_file(path, "two outputs cannot go to one file"));
         }
         seen.push(whole);
     }
     Ok(())
+}
+
+/// The path of a file that does not exist, with its folder as the file system names it.
+fn in_its_folder(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
 /// Check that a report can be written. An existing file is only replaced if flysch made it or

@@ -13,7 +13,8 @@ use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
 use flysch_lab::machine::stack::{Engine, Journals, Main, Stack};
 use flysch_lab::recording::Variant;
-use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Workload};
+use flysch_lab::tpcc::Files;
+use flysch_lab::workload::{Alphabet, READING_SIZE_MIN, Tpcc, Workload};
 use flysch_lab::{EccMode, JournalMode, Synchronous};
 use flysch_names::UnknownName;
 
@@ -313,11 +314,7 @@ fn check(grid: &Grid) -> Result<(), Failure> {
         return Err(twice(&format!("--{name}")));
     }
     check_names(grid)?;
-    let has_files = |stack: &Stack| stack.main != Main::Chip && stack.journals.is_some();
-    if !grid.axes.routes.is_empty() && !grid.stacks.iter().any(has_files) {
-        let message = "--nvram-files is for stacks such as sqlite/yaffs2+pramfs".to_owned();
-        return Err(Failure::Message(message));
-    }
+    check_compressors(grid)?;
     for scenario in grid.scenarios() {
         check_stack(&scenario)?;
         let geometry = scenario.build.part.geometry;
@@ -406,6 +403,18 @@ fn check_names(grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuse compressors that a file system of the sweep does not have.
+fn check_compressors(grid: &Grid) -> Result<(), Failure> {
+    for option in &grid.axes.compressions {
+        let lacking = grid.stacks.iter().find(|stack| !option.suits(stack.main));
+        if let Some(stack) = lacking {
+            let message = format!("--compression {option}: {stack} has no such compressor");
+            return Err(Failure::Message(message));
+        }
+    }
+    Ok(())
+}
+
 /// Refuse a stack whose engine cannot run the workload.
 fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     let (workload, stack) = (scenario.workload, scenario.stack);
@@ -414,6 +423,18 @@ fn check_stack(scenario: &Scenario) -> Result<(), Failure> {
     {
         let message = "--aged-fill, --aged-invalid: flysch has no files of others beside it";
         return Err(Failure::Message(message.to_owned()));
+    }
+    if let Workload::Tpcc(Tpcc { files: Files::Two, .. }) = workload
+        && stack.engine == Engine::Flysch
+    {
+        let message = format!("--database-files 2: a database on {} is in no files", stack.name());
+        return Err(Failure::Message(message));
+    }
+    let blocks = scenario.build.partition_blocks;
+    if blocks < stack.engine.blocks_min() {
+        let (on, least) = (stack.name(), stack.engine.blocks_min());
+        let message = format!("--partition-blocks {blocks}: {on} takes {least} blocks at least");
+        return Err(Failure::Message(message));
     }
     let is_in_ram = stack.main == Main::Tmpfs || stack.journals == Some(Journals::Tmpfs);
     if matches!(workload, Workload::Mount(_)) && is_in_ram {

@@ -7,6 +7,7 @@ use std::path::Path;
 use flysch_charts::escape::escape;
 use flysch_charts::page::{Section, appended};
 use flysch_chip::Trace;
+use flysch_lab::trace::TraceError;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -72,7 +73,11 @@ impl Provenance {
 /// Save the trace of a run of this command, with its origin.
 pub(crate) fn save_trace(trace: &mut Trace, path: &Path, force: bool) -> Result<(), Failure> {
     trace.origin = Provenance::of_this_command().line();
-    flysch_lab::trace::save(trace, path, force).map_err(|error| Failure::of_file(path, error))
+    let saved = flysch_lab::trace::save(trace, path, force);
+    saved.map_err(|error| match error {
+        TraceError::Io(error) => Failure::of_writing(path, &error, force),
+        error => Failure::of_file(path, error),
+    })
 }
 
 /// The command without [`SILENT`] options. The words after `--` belong to another program and are

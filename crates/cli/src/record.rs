@@ -34,6 +34,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Message(message.to_owned()));
     }
     let force = args.run.may_replace();
+    let replaced = args.run.budget().replaced();
+    output::check_distinct(args.run.outputs().chain(replaced).chain([&args.to]))?;
     output::check_writable(&args.to, force)?;
     let origin = origin(&args.run, Mode::default());
     let write = |simulation: &Simulation| {

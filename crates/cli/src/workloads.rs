@@ -130,7 +130,7 @@ impl Options {
     fn reads(&self, plain: Read) -> Result<Vec<Read>, Failure> {
         let sizes = optional("request-size", self.request_size.as_ref())?;
         let file_sizes = optional("file-size", self.file_size.as_ref())?;
-        let pauses = self.inter_arrivals()?;
+        let pauses = from_zero("inter-arrival", self.inter_arrival.as_ref(), INTER_ARRIVAL_US_MAX)?;
         let mut all = vec![plain];
         all = spread(all, &self.pattern, |it, &pattern| it.pattern = pattern);
         all = spread(all, &file_sizes, |it, &size| it.file_size = size);
@@ -141,18 +141,6 @@ impl Options {
             at_most("request-size", *request_size, "the file", *file_size)
         })?;
         Ok(all)
-    }
-
-    /// The times between requests. They may be zero, and at most an hour.
-    fn inter_arrivals(&self) -> Result<Vec<u32>, Failure> {
-        const MOST: u64 = 3_600_000_000;
-        let given: &[u64] = self.inter_arrival.as_ref().map_or(&[], |numbers| &numbers.0);
-        once("--inter-arrival", given)?;
-        let us = |&us: &u64| match u32::try_from(us) {
-            Ok(number) if us <= MOST => Ok(number),
-            _ => Err(Failure::Message(format!("--inter-arrival {us}: {MOST} are the most"))),
-        };
-        given.iter().map(us).collect()
     }
 
     fn contacts(&self, plain: Contacts) -> Result<Vec<Contacts>, Failure> {
@@ -171,7 +159,7 @@ impl Options {
 
     fn loggers(&self, plain: Logger) -> Result<Vec<Logger>, Failure> {
         let batches = optional("batch", self.batch.as_ref())?;
-        let queries = optional("queries", self.queries.as_ref())?;
+        let queries = from_zero("queries", self.queries.as_ref(), QUERIES_MAX)?;
         batches.iter().try_for_each(|&it| at_most("batch", it, "a transaction", BATCH_MAX))?;
         let all = spread(vec![plain], &batches, |it, &batch| it.batch = batch);
         let keeps = optional("keep", self.keep.as_ref())?;
@@ -201,6 +189,21 @@ impl Options {
     }
 }
 
+/// The numbers of an option, which may be zero and at most `most`.
+fn from_zero(name: &str, numbers: Option<&Numbers>, most: u32) -> Result<Vec<u32>, Failure> {
+    let given: &[u64] = numbers.map_or(&[], |numbers| &numbers.0);
+    once(&format!("--{name}"), given)?;
+    let number = |&given: &u64| match u32::try_from(given) {
+        Ok(number) if number <= most => Ok(number),
+        _ => Err(Failure::Message(format!("--{name} {given}: {most} are the most"))),
+    };
+    given.iter().map(number).collect()
+}
+
+/// The longest time between requests, microseconds: an hour.
+const INTER_ARRIVAL_US_MAX: u32 = 3_600_000_000;
+/// The most queries of a kind.
+const QUERIES_MAX: u32 = 1_000_000;
 /// The largest text of a contact, bytes. It keeps statements far below SQLite's limit.
 const TEXT_SIZE_MAX: u32 = 1 << 16;
 /// The most readings in a transaction. They are all in memory at the same time.

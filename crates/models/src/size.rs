@@ -341,7 +341,7 @@ impl Cost {
         let lookup_ns = (1.0 - demand.absent_share) * present_ns
             + demand.absent_share * self.absent * self.read_ns;
         let erases = ((self.written - self.valid) / block).max(0.0).floor();
-        let records = (keys * f64::from(demand.record_size) / block).ceil();
+        let records = (keys * record_space(demand.record_size, page_size) / block).ceil();
         SizedIndex {
             method,
             parameters,
@@ -361,11 +361,23 @@ impl Cost {
     /// equally often, so this is the bytes that the part can take in its life, divided by the bytes
     /// of a year.
     fn years(&self, demand: &Demand, block: f64) -> Option<f64> {
-        let per_insert = self.written / f64::from(demand.keys) + f64::from(demand.record_size);
+        let page_size = demand.part.geometry.page_size;
+        let per_insert =
+            self.written / f64::from(demand.keys) + record_space(demand.record_size, page_size);
         let blocks = f64::from(demand.part.geometry.block_count);
         let life = blocks * block * f64::from(demand.part.endurance);
         let per_day = per_insert * demand.inserts_per_day;
         (per_day > 0.0).then(|| life / per_day / 365.25)
+    }
+}
+
+/// Bytes of flash that a record takes: it lies on one page, with others as far as they fit as a
+/// whole, or on as many pages as it needs.
+fn record_space(record_size: u32, page_size: u32) -> f64 {
+    match page_size.checked_div(record_size) {
+        None => 0.0,
+        Some(0) => f64::from(record_size.div_ceil(page_size)) * f64::from(page_size),
+        Some(count) => f64::from(page_size) / f64::from(count),
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! database   Database: execute, query, prepare, configure, close
 //! prepared   Prepared: a statement that runs many times
-//! settings   what can be set; era: the defaults of a SQLite release
+//! settings   what can be set; safety: what a power cut leaves under it; era: the defaults of a SQLite release
 //! ffi        connection (sqlite3), statement (sqlite3_stmt), registration (sqlite3_vfs),
 //!            file (sqlite3_file), library (the configuration of the process)
 //! locks shm  file locks and the WAL's shared memory between connections, so that no `Vfs`
@@ -33,6 +33,7 @@ mod panics;
 mod player;
 mod prepared;
 pub mod remote;
+mod safety;
 mod settings;
 mod shared;
 mod shm;
@@ -46,6 +47,7 @@ pub use error::Error;
 pub use flags::{Characteristics, FileKind, Hint, OpenFlags, SyncFlags};
 pub use player::{Library, Played, Player, is_complete};
 pub use prepared::{Answer, Prepared};
+pub use safety::Safety;
 pub use settings::{JournalMode, LockingMode, Settings, Synchronous};
 pub use spill::SpillFile;
 pub use value::{Value, Work};

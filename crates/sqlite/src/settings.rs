@@ -103,6 +103,19 @@ pub enum Synchronous {
 
 named!(Synchronous, "synchronous level");
 
+impl Synchronous {
+    /// The setting that has this number in SQLite. None if there is none.
+    pub fn numbered(number: &str) -> Option<Self> {
+        match number {
+            "0" => Some(Self::Off),
+            "1" => Some(Self::Normal),
+            "2" => Some(Self::Full),
+            "3" => Some(Self::Extra),
+            _ => None,
+        }
+    }
+}
+
 /// How long a connection keeps its locks (`PRAGMA locking_mode`).
 #[derive(
     Clone,

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use flysch_chip::Part;
-use flysch_indexes::pbfilter::FlushUnit;
-use flysch_indexes::runs::Pace;
 use flysch_lab::index::bench::{IndexBench, LookupKind};
+use flysch_lab::index::costs::IndexCosts;
 use flysch_lab::index::keys::KeyDistribution;
-use flysch_lab::index::method::{MethodName, Tuning};
+use flysch_lab::index::method::MethodName;
 use flysch_lab::index::rows::LookupDistribution;
 use flysch_lab::machine::platform::Platform;
 use flysch_lab::report;
 
+use super::own::OwnOptions;
 use crate::failure::Failure;
 use crate::numbers::{Numbers, counts, once, optional};
 use crate::output::Figures;
@@ -99,9 +99,9 @@ pub(crate) struct Args {
     /// Number of rows to load
     #[arg(long, value_name = "N", default_value = "100000")]
     n: Numbers,
-    /// Bytes of each key
-    #[arg(long, value_name = "BYTES", default_value = "12")]
-    key_size: Numbers,
+    /// Bytes of each key [default: 12; store+order, which takes no longer ones: 8]
+    #[arg(long, value_name = "BYTES")]
+    key_size: Option<Numbers>,
     /// Distributions of the keys: random, ascending, descending, normal, bursty, zipf, colliding
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "random")]
     key_distribution: Vec<KeyDistribution>,
@@ -142,27 +142,8 @@ pub(crate) struct Args {
     /// RAM for an index, bytes [default: the method's own]
     #[arg(long, value_name = "BYTES")]
     ram: Option<Numbers>,
-    /// pbfilter: bits of the Bloom filter for each key, called d
-    #[arg(long, value_name = "BITS", default_value = "16")]
-    bits_per_key: Numbers,
-    /// pbfilter: bits that each key sets, called k
-    #[arg(long, value_name = "N", default_value = "7")]
-    hash_count: Numbers,
-    /// pbfilter: what a flush of the summary programs
-    #[arg(long, value_enum, default_value_t)]
-    flush: Unit,
-    /// runs: when merges happen
-    #[arg(long, value_enum, default_value_t)]
-    pace: When,
-    /// btree: percent of the blocks that the translation layer keeps in reserve
-    #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=90))]
-    spare_percent: u32,
-    /// bftl2: longest list of a node in pages before it is compacted, called C
-    #[arg(long, value_name = "C", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    list_max: u32,
-    /// skimpystash: average number of keys in a chain
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    chain_len: u32,
+    #[command(flatten)]
+    own: OwnOptions,
     #[command(flatten)]
     figures: Figures,
     #[command(flatten)]
@@ -192,33 +173,17 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Unit {
-    /// Sectors: programs pages in parts and out of order
-    #[default]
-    Sector,
-    /// Whole pages, which every chip allows
-    Page,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum When {
-    /// A bounded part of the merge at each insert
-    #[default]
-    Spread,
-    /// The whole merge at the insert that causes it
-    Synchronous,
-}
-
 /// Run every combination and print what it cost.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let benches = benches(args)?;
-    args.figures.check()?;
+    args.figures.check([])?;
+    let blanks: Vec<IndexCosts> = benches.iter().map(IndexBench::blank).collect();
+    let view = Sheet::of(&LAYOUT, &blanks).named(args.figures.format, &args.view)?;
     args.view.limit_jobs()?;
     let runs = carry_out_indexes(&benches, args.view.quiet)?;
     let mut sheet = Sheet::of(&LAYOUT, &runs);
-    sheet.sort(&args.view)?;
-    let figures = sheet.render(args.figures.format, &args.view)?;
+    sheet.sort(&view);
+    let figures = sheet.render(args.figures.format, &view);
     args.figures.deliver(&figures, || report::indexes(&runs))
 }
 
@@ -229,8 +194,8 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     let sizes = key_sizes(args)?;
     let rams = optional("ram", args.ram.as_ref())?;
     let rams = if rams.is_empty() { vec![None] } else { rams.into_iter().map(Some).collect() };
-    let bits = small("bits-per-key", &args.bits_per_key)?;
-    let hashes = small("hash-count", &args.hash_count)?;
+    args.own.check_use(&args.methods)?;
+    let (bits, hashes) = (args.own.bits_per_key()?, args.own.hash_counts()?);
     let updates = updates(args)?;
     once("METHOD", &args.methods)?;
     once("--key-distribution", &args.key_distribution)?;
@@ -242,7 +207,7 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
         method: args.methods[0],
         keys: 1,
         rows_per_key: 1,
-        key_size: 12,
+        key_size: 0,
         distribution: args.key_distribution[0],
         lookup_distribution: args.lookup_distribution[0],
         update_percent: 0,
@@ -253,13 +218,15 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
         part: Arc::clone(&parts[0]),
         active_mw,
         ram: None,
-        tuning: tuning(args),
+        tuning: args.own.tuning(),
     }];
     benches = spread(benches, &parts, |it, part| it.part = Arc::clone(part));
     benches = spread(benches, &args.key_distribution, |it, &name| it.distribution = name);
     benches = spread(benches, &args.lookup_distribution, |it, &name| it.lookup_distribution = name);
     benches = spread(benches, &rows_per_key, |it, &rows| it.rows_per_key = rows);
-    benches = spread(benches, &sizes, |it, &size| it.key_size = size as usize);
+    if !sizes.is_empty() {
+        benches = spread(benches, &sizes, |it, &size| it.key_size = size as usize);
+    }
     benches = spread(benches, &updates, |it, &percent| it.update_percent = percent);
     benches = spread(benches, &rams, |it, ram| it.ram = ram.map(|bytes| bytes as usize));
     benches = spread(benches, &bits, |it, &bits| it.tuning.bits_per_key = bits);
@@ -267,12 +234,18 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     benches = spread(benches, &counts("n", &args.n)?, |it, &keys| it.keys = keys);
     benches = spread(benches, &args.seed.0, |it, &seed| it.seed = seed);
     benches = spread(benches, &args.methods, |it, &method| it.method = method);
+    if sizes.is_empty() {
+        for it in &mut benches {
+            it.key_size = it.method.usual_key_size();
+        }
+    }
     if benches.len() > RUNS_MAX {
         return Err(Failure::Message(format!(
             "these are {} runs, and {RUNS_MAX} at once are the most",
             benches.len()
         )));
     }
+    let benches = distinct(benches);
     check(&benches)?;
     Ok(benches)
 }
@@ -282,6 +255,18 @@ fn check(benches: &[IndexBench]) -> Result<(), Failure> {
     benches.iter().try_for_each(|bench| {
         bench.check().map_err(|error| Failure::Message(format!("{}: {error}", bench.title())))
     })
+}
+
+/// The benches without the parameters that their methods do not have, each once.
+fn distinct(benches: Vec<IndexBench>) -> Vec<IndexBench> {
+    let mut all: Vec<IndexBench> = Vec::new();
+    for mut one in benches {
+        one.tuning = one.method.own(one.tuning);
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
 }
 
 fn spread<V>(
@@ -311,21 +296,8 @@ fn parts(args: &Args) -> Result<(Vec<Arc<Part>>, u32), Failure> {
     Ok((if parts.is_empty() { vec![part(PART)?] } else { parts }, ACTIVE_MW))
 }
 
-fn tuning(args: &Args) -> Tuning {
-    let flush = match args.flush {
-        Unit::Sector => FlushUnit::Sector,
-        Unit::Page => FlushUnit::Page,
-    };
-    let pace = match args.pace {
-        When::Spread => Pace::Spread,
-        When::Synchronous => Pace::Synchronous,
-    };
-    let Args { spare_percent, list_max, chain_len, .. } = *args;
-    Tuning { flush, pace, spare_percent, list_max, chain_len, ..Tuning::default() }
-}
-
 fn key_sizes(args: &Args) -> Result<Vec<u32>, Failure> {
-    let sizes = counts("key-size", &args.key_size)?;
+    let sizes = optional("key-size", args.key_size.as_ref())?;
     match sizes.iter().find(|&&size| size > KEY_SIZE_MAX) {
         Some(size) => {
             Err(Failure::Message(format!("--key-size {size}: {KEY_SIZE_MAX} bytes are the most")))
@@ -342,12 +314,4 @@ fn updates(args: &Args) -> Result<Vec<u32>, Failure> {
         })
     };
     args.updates.0.iter().map(percent).collect()
-}
-
-fn small(name: &str, numbers: &Numbers) -> Result<Vec<u8>, Failure> {
-    let small = |value: u32| {
-        u8::try_from(value)
-            .map_err(|_| Failure::Message(format!("--{name} {value}: must be at most 255")))
-    };
-    counts(name, numbers)?.into_iter().map(small).collect()
 }

@@ -1,6 +1,7 @@
 //! `flysch index`: compares index structures on the bare chip.
 
 mod bench;
+mod own;
 
 use clap::Subcommand;
 

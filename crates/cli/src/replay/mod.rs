@@ -23,7 +23,7 @@ use crate::output::{self, Figures};
 use crate::parameters::{Hardware, SqliteOptions};
 use crate::progress::{self, tell};
 use crate::provenance::save_trace;
-use crate::sheet::{Layout, Sheet, View};
+use crate::sheet::{Layout, Sheet, View, blanks};
 
 /// The columns of the table and of CSV. JSON has all fields.
 const LAYOUT: Layout = Layout {
@@ -119,14 +119,19 @@ struct Done {
 /// Replay the recording and print its costs.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let recording = Recording::read(&args.file).map_err(|error| Failure::of(&error))?;
+    if recording.lines.is_some() && args.differences.is_some() {
+        let message = "--differences is for recordings; a script has no calls to compare with";
+        return Err(Failure::Message(message.to_owned()));
+    }
     let scenarios = args.scenarios(&recording)?;
     let budget = args.budget.read()?;
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
-    if let Some(folder) = args.keep.as_ref().filter(|folder| folder.exists()) {
-        return Err(Failure::of_file(folder, "exists; databases are kept in a new folder"));
+    if let Some(folder) = &args.keep {
+        output::check_new_folder(folder, "databases are kept in a new folder")?;
     }
-    args.figures.check()?;
+    args.figures.check(files.clone().chain(&args.keep).chain(args.budget.replaced()))?;
+    let view = args.named(&scenarios)?;
     args.view.limit_jobs()?;
     let is_single = files.count() > 0 || budget.is_some() || args.keep.is_some();
     let one_only = is_single && scenarios.len() > 1;
@@ -145,13 +150,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         save_trace(&mut done.run.trace, path, args.figures.force)?;
     }
     let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
-    let given = args.settings.given();
-    for run in &mut runs {
-        forget_defaults(run, &given);
-    }
+    args.forget_defaults(&mut runs);
     let mut sheet = Sheet::of(&LAYOUT, &runs);
-    sheet.sort(&args.view)?;
-    let figures = sheet.render(args.figures.format, &args.view)?;
+    sheet.sort(&view);
+    let figures = sheet.render(args.figures.format, &view);
     args.figures.deliver(&figures, || {
         let subtitle = format!("{} replays", runs.len());
         report::html("A recording on flash", &subtitle, Rate::DEFAULT, &runs)
@@ -159,17 +161,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     verdict
 }
 
-/// Remove the scenario's SQLite settings that the user did not set. In a replay, the recording
-/// decides them.
-fn forget_defaults(run: &mut Run, given: &[&str]) {
-    for name in ["journal-mode", "synchronous", "page-size", "cache-size"] {
-        if !given.contains(&name) {
-            run.inputs.parameters.remove(name);
+impl Args {
+    /// Remove the scenario's SQLite settings that the user did not set. In a replay, the recording
+    /// decides them.
+    fn forget_defaults(&self, runs: &mut [Run]) {
+        let given = self.settings.given();
+        let all = ["journal-mode", "synchronous", "page-size", "cache-size"];
+        for run in runs {
+            run.inputs.parameters.retain(|name, _| given.contains(name) || !all.contains(name));
         }
     }
-}
 
-impl Args {
+    /// The view with the names of figures as the rows will have them.
+    fn named(&self, scenarios: &[Scenario]) -> Result<View, Failure> {
+        let mut runs = blanks(scenarios);
+        self.forget_defaults(&mut runs);
+        Sheet::of(&LAYOUT, &runs).named(self.figures.format, &self.view)
+    }
+
     fn scenarios(&self, recording: &Recording) -> Result<Vec<Scenario>, Failure> {
         let recorded = recording.origin.on.parse().unwrap_or(Stack::JFFS2);
         let stacks = if self.on.is_empty() { vec![recorded] } else { self.on.clone() };
@@ -247,7 +256,7 @@ impl Args {
     fn keep(&self, simulation: &Simulation) -> Result<(), Failure> {
         let Some(folder) = &self.keep else { return Ok(()) };
         let all = simulation.databases().map_err(|error| Failure::of(&error))?;
-        fs::create_dir(folder).map_err(|error| Failure::of_file(folder, error))?;
+        fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))?;
         for (name, bytes) in all {
             output::write_file(&folder.join(name), &bytes, false)?;
         }

@@ -198,7 +198,11 @@ impl Args {
         recorded: Option<Afterwards<'_>>,
         budget: &BudgetOptions,
     ) -> Result<(), Failure> {
+        output::check_distinct(self.outputs().chain(budget.replaced()))?;
         let budget = budget.read()?;
+        if budget.is_some() && self.way.fuse {
+            self.check_repeatable()?;
+        }
         let mode = Mode {
             is_recorded: recorded.is_some(),
             repeat: if budget.is_some() { Repeat::Same } else { Repeat::No },
@@ -306,6 +310,11 @@ impl Args {
         self.way.fuse
     }
 
+    /// The files that the run writes.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.out.iter().chain(&self.files.trace).chain(&self.files.calls)
+    }
+
     /// Whether existing files may be replaced.
     pub(crate) const fn may_replace(&self) -> bool {
         self.files.force
@@ -336,8 +345,20 @@ impl Args {
             let message = "--format json needs --out FILE: stdout is the program's";
             return Err(Failure::Message(message.to_owned()));
         }
-        let mut files = self.files.out.iter().chain(&self.files.trace).chain(&self.files.calls);
-        files.try_for_each(|path| output::check_writable(path, self.files.force))
+        self.outputs().try_for_each(|path| output::check_writable(path, self.files.force))
+    }
+
+    /// Refuse a budget of a program with its own SQLite where the counts of its runs differ: random
+    /// numbers that the SQLite draws are in its files.
+    fn check_repeatable(&self) -> Result<(), Failure> {
+        if !self.hardware.scenario(self.stack())?.compresses() {
+            return Ok(());
+        }
+        Err(Failure::Message(format!(
+            "--budget with --fuse: the program's SQLite draws its own random numbers, and {} \
+             compresses them to sizes that differ; --compression none makes runs repeatable",
+            self.stack()
+        )))
     }
 
     /// Start the program and serve it until it has ended.
@@ -420,18 +441,22 @@ impl Args {
         run: &mut Run,
         text: &str,
     ) -> Result<(), Failure> {
-        if let Some(path) = &self.files.calls {
-            output::write_file(path, simulation.calls().as_bytes(), self.files.force)?;
+        let Files { calls, trace, out, force, .. } = &self.files;
+        let mut outcome = Ok(());
+        if let Some(path) = calls {
+            outcome = output::write_file(path, simulation.calls().as_bytes(), *force);
         }
-        if let Some(path) = &self.files.trace {
-            save_trace(&mut run.trace, path, self.files.force)?;
+        if let Some(path) = trace {
+            outcome = outcome.and(save_trace(&mut run.trace, path, *force));
         }
-        let Some(path) = &self.files.out else { return Ok(()) };
-        let bytes = match self.files.format {
-            FileFormat::Table => text.as_bytes().to_vec(),
-            FileFormat::Json => output::json(run),
-        };
-        output::write_file(path, &bytes, self.files.force)
+        if let Some(path) = out {
+            let bytes = match self.files.format {
+                FileFormat::Table => text.as_bytes().to_vec(),
+                FileFormat::Json => output::json(run),
+            };
+            outcome = outcome.and(output::write_file(path, &bytes, *force));
+        }
+        outcome
     }
 }
 

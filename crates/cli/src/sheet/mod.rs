@@ -7,11 +7,14 @@
 //!
 //! 3. A row without a result says why.
 
+mod blank;
 mod cells;
 mod draw;
+mod latencies;
 mod unit;
 mod view;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cells::{SPREAD, by_cell, share};
@@ -26,7 +29,11 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::provenance::Provenance;
 
+pub(crate) use blank::blanks;
 pub(crate) use view::View;
+
+/// The name that stands for every figure in `--columns`.
+const ALL: &str = "all";
 
 /// Which fields of a row are columns. `a.b` is the field `b` of the field `a`.
 pub(crate) struct Layout {
@@ -41,6 +48,7 @@ pub(crate) struct Layout {
 }
 
 /// Rows with their layout.
+#[derive(Clone)]
 pub(crate) struct Sheet {
     layout: &'static Layout,
     pub(crate) rows: Vec<Value>,
@@ -62,22 +70,41 @@ impl Sheet {
         }
     }
 
-    /// The sheet as bytes.
-    pub(crate) fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
+    /// The view with the names of figures as rows have them. A name that no row of this sheet has
+    /// is refused.
+    pub(crate) fn named(&self, format: Format, view: &View) -> Result<View, Failure> {
+        let mut view = view.clone();
+        if let Some(sort) = &mut view.sort {
+            let name = sort.strip_prefix('-');
+            let field = self.field(name.unwrap_or(sort), "sort")?;
+            *sort = if name.is_some() { format!("-{field}") } else { field };
+        }
+        let shown = self.as_shown(format, &view);
+        if view.columns != [ALL] {
+            let names = view.columns.iter().map(|name| shown.field(name, "columns"));
+            view.columns = names.collect::<Result<_, _>>()?;
+        }
+        Ok(view)
+    }
+
+    /// The sheet as bytes. The names in `view` are those of fields, as [`Sheet::named`] gives them.
+    pub(crate) fn render(&self, format: Format, view: &View) -> Vec<u8> {
+        let shown = self.as_shown(format, view);
+        match format {
+            Format::Json => shown.json(),
+            Format::Csv => shown.csv(view),
+            Format::Table => shown.table(view).into_bytes(),
+        }
+    }
+
+    /// The sheet with a row for each run or for each cell, as the user wants it.
+    fn as_shown(&self, format: Format, view: &View) -> Cow<'_, Self> {
         let is_table = format == Format::Table;
         let is_in_cells = view.per.map_or(is_table, |per| per == Per::Cell);
         if is_in_cells && self.differs("seed", &[]) {
-            return self.in_cells().written(format, view);
+            return Cow::Owned(self.in_cells());
         }
-        self.written(format, view)
-    }
-
-    fn written(&self, format: Format, view: &View) -> Result<Vec<u8>, Failure> {
-        match format {
-            Format::Json => Ok(self.json()),
-            Format::Csv => self.csv(view),
-            Format::Table => Ok(self.table(view)?.into_bytes()),
-        }
+        Cow::Borrowed(self)
     }
 
     /// The sheet with runs that differ only in their seed joined into one row.
@@ -103,17 +130,17 @@ impl Sheet {
         output::json(&rows)
     }
 
-    /// Sort the rows as `--sort` says.
-    pub(crate) fn sort(&mut self, view: &View) -> Result<(), Failure> {
-        let Some(asked) = &view.sort else { return Ok(()) };
+    /// Sort the rows as `--sort` says. Those without a value are last in either order.
+    pub(crate) fn sort(&mut self, view: &View) {
+        let Some(asked) = &view.sort else { return };
         let name = asked.strip_prefix('-');
-        let by = self.field(name.unwrap_or(asked), "sort")?;
-        let key = |row: &Value| Key::of(at(row, &by));
+        let by = name.unwrap_or(asked);
+        let key = |row: &Value| Key::of(at(row, by));
         self.rows.sort_by(|one, other| key(one).cmp(&key(other)));
         if name.is_some() {
-            self.rows.reverse();
+            let known = self.rows.partition_point(|row| key(row) != Key::Nothing);
+            self.rows[..known].reverse();
         }
-        Ok(())
     }
 
     /// The parameters that become columns because they vary.
@@ -126,6 +153,11 @@ impl Sheet {
         let parameters = self.parameters();
         names.extend(parameters.into_iter().filter(|name| self.differs(name, &within)));
         names
+    }
+
+    /// The names of those that vary of the parameters that are no fields of their own.
+    fn varying_parameters(&self) -> impl Iterator<Item = String> {
+        self.varying().into_iter().filter(|name| name.starts_with("parameters."))
     }
 
     /// The names of the parameters that any row has.
@@ -146,12 +178,17 @@ impl Sheet {
         })
     }
 
-    /// The figures that `--columns` names. By default `plain`.
-    fn figures(&self, view: &View, plain: &[&str]) -> Result<Vec<String>, Failure> {
-        match view.columns.as_slice() {
-            [] => Ok(self.plain_figures(plain)),
-            [all] if all == "all" => Ok(self.every_figure()),
-            names => names.iter().map(|name| self.field(name, "columns")).collect(),
+    /// Add the figures that `--columns` names to the columns, each once. By default `plain`.
+    fn add_figures(&self, columns: &mut Vec<String>, view: &View, plain: &[&str]) {
+        let figures = match view.columns.as_slice() {
+            [] => self.plain_figures(plain),
+            [all] if all == ALL => self.every_figure(),
+            names => names.to_vec(),
+        };
+        for name in figures {
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
         }
     }
 
@@ -202,12 +239,13 @@ impl Sheet {
         Err(Failure::Message(format!("--{option}: {unknown}")))
     }
 
-    fn csv(&self, view: &View) -> Result<Vec<u8>, Failure> {
+    fn csv(&self, view: &View) -> Vec<u8> {
         let Layout { subject, asked, figures, .. } = self.layout;
         let named = subject.iter().chain(*asked).map(|&name| name.to_owned());
-        let parameters = self.varying().into_iter().filter(|name| name.starts_with("parameters."));
-        let mut columns: Vec<String> = named.chain(parameters).collect();
-        for name in self.figures(view, figures)? {
+        let mut columns: Vec<String> = named.chain(self.varying_parameters()).collect();
+        let fixed = columns.len();
+        self.add_figures(&mut columns, view, figures);
+        for name in columns.split_off(fixed) {
             let has_spread = self.rows.iter().any(|row| row[SPREAD].get(&name).is_some());
             columns.push(name.clone());
             let spread = ["sd", "ci95_low", "ci95_high"].map(|of| format!("{name}.{of}"));
@@ -218,23 +256,24 @@ impl Sheet {
         }
         let row = |row: &Value| columns.iter().map(|name| text(row, name)).collect();
         let rows: Vec<Vec<String>> = self.rows.iter().map(row).collect();
-        Ok(output::csv(&columns, &rows))
+        output::csv(&columns, &rows)
     }
 
     /// The table without the parameters that its rows share, to be printed below another table.
-    pub(crate) fn below(mut self, view: &View) -> Result<String, Failure> {
+    pub(crate) fn below(mut self, view: &View) -> Vec<u8> {
         self.is_headed = false;
-        self.table(view)
+        self.render(Format::Table, view)
     }
 
     /// The table, with shared parameters above it and notes below it.
-    fn table(&self, view: &View) -> Result<String, Failure> {
+    fn table(&self, view: &View) -> String {
         let mut names: Vec<String> =
             self.layout.subject.iter().map(|&name| name.to_owned()).collect();
         names.extend(self.varying());
         let fixed = names.len();
         let is_chosen = !view.columns.is_empty();
-        let figures = self.figures(view, self.layout.shown)?;
+        self.add_figures(&mut names, view, self.layout.shown);
+        let figures = names.split_off(fixed);
         names.extend(figures.into_iter().filter(|name| is_chosen || self.is_known(name)));
         let mut left_out = Vec::new();
         let drawn = loop {
@@ -247,9 +286,9 @@ impl Sheet {
             left_out.extend(names.pop());
         };
         if view.quiet {
-            return Ok(drawn);
+            return drawn;
         }
-        Ok(self.in_common() + &drawn + &self.notes(&left_out))
+        self.in_common() + &drawn + &self.notes(&left_out)
     }
 
     fn drawn(&self, names: &[String]) -> Vec<Row> {

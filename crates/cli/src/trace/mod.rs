@@ -193,6 +193,10 @@ fn run_on_trace(action: &Action, trace: &Trace, path: &Path) -> Result<(), Failu
             tables::explanations(&explanations_of(&causes(trace)), print.format)
         }
         Action::Causes(CausesOf { print, explain: false }) => tables::causes(trace, print.format),
+        Action::Statements(_) | Action::Tables(_) if trace.blame.is_empty() => {
+            let why = "it names no statements and tables: it is not of SQLite on a simulated stack";
+            return Err(Failure::of_file(path, why));
+        }
         Action::Statements(print) => tables::statements(trace, print.format),
         Action::Tables(print) => tables::tables(trace, print.format),
         Action::Missed(missed) => {

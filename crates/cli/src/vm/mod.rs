@@ -259,7 +259,8 @@ impl Inside {
         let says = |name: &str| self.arguments.iter().any(|word| word.starts_with(name));
         // The guest's flash contains no data of the user, so it may be erased.
         let is_bench = command.last() == Some(&"bench");
-        if is_bench && !says("--mtd") {
+        let has_target = self.arguments.iter().any(|word| word.contains("kernel:"));
+        if is_bench && has_target && !says("--mtd") {
             words.extend(["--mtd", "mtd0"].map(str::to_owned));
         }
         if is_bench && !says("--platform") {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::command::{complaint_of, flysch, output_of};
 use crate::run::{folder, installed, names};
 
-const OPTIONS: &str = "--per-day 50000 --partition-blocks 200 --today sqlite/jffs2";
+const OPTIONS: &str = "--per-day 50000 --partition-blocks 200";
 
 fn scripts() -> [(&'static str, String); 3] {
     let mut single = "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT);\n".to_owned();
@@ -35,7 +35,7 @@ fn few_runs_agree_with_an_exhaustive_sweep() {
         subjects.push(name.to_owned());
     }
     for subject in subjects {
-        let line = format!("advise {subject} {OPTIONS} --format json");
+        let line = format!("advise {subject} {OPTIONS} --today sqlite/jffs2 --format json");
         let advice: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
         let line = format!("advise {subject} {OPTIONS} --exhaustive --format json");
         let all: Value = serde_json::from_str(&output_of(folder.path(), &line)).expect("JSON");
@@ -155,6 +155,11 @@ fn what_cannot_be_advised_on_is_said_in_a_line() {
         ("advise commit --per-day 1 --today flysch", "--today flysch: it is no stack"),
         ("advise commit --per-day 1 --on sqlite/ftl,sqlite/ftl", "--on: a value is given twice"),
         ("advise commit --per-day 1 --seed 1,2", "advice is for one machine"),
+        ("advise commit --per-day 1 --exhaustive --time-limit 1", "--time-limit"),
+        ("advise commit --per-day 1 --exhaustive --p99 1", "--p99"),
+        ("advise commit --per-day 1 --exhaustive --today sqlite/ftl", "--today"),
+        ("advise commit --per-day 1 --database e.sql", "--database is for recordings"),
+        ("advise e.sql --per-day 1 --requests 5", "--requests is for workloads"),
         ("advise e.sql --per-day 1 --database none.db", "none.db: there is no such file"),
     ] {
         let line = complaint_of(folder.path(), arguments);

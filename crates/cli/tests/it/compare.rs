@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::command::{complaint_of, output_of};
+use crate::command::{Finished, complaint_of, flysch, output_of};
 
 /// A small comparison: two workloads and two numbers of requests on every stack.
 const SMALL: &str =
@@ -78,7 +78,7 @@ fn bad_input_gets_one_line_and_no_report() {
         ("--partition-blocks 5000", "does not fit on part"),
         ("--partition-blocks 6 --requests 1000 --on sqlite/jffs2", "SQLITE_FULL"),
         ("--report missing/report.html", "cannot be written"),
-        ("--report .", "exists; --force replaces it"),
+        ("--report .", "not a regular file"),
         ("insert", "unexpected argument 'insert'"),
     ];
     for (arguments, said) in cases {
@@ -94,14 +94,20 @@ fn the_engine_stands_beside_sqlite_as_far_as_it_takes_the_workloads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
         ("--workload join --requests 20 --fill 50", true),
+        ("--workload insert --requests 5 --nvram-files all", true),
         ("--workload select --requests 20 --fill 50 --aged-fill 10", false),
         ("--workload select --requests 20 --fill 50 --on sqlite/tmpfs", false),
         ("--workload logger --requests 10 --fill 50 --record-size 40", true),
         ("--workload mount --requests 10 --fill 50 --record-size 40", true),
     ];
     for (arguments, is_there) in cases {
-        let table = output_of(folder.path(), &format!("compare {arguments}"));
+        let finished = flysch(folder.path(), &format!("compare {arguments}"));
+        let Finished { code, stdout: table, stderr } = finished;
+        assert_eq!(code, Some(0), "{arguments}: {stderr}");
         assert_eq!(table.contains(" flysch "), is_there, "{arguments}: {table}");
+        let is_told =
+            stderr == "flysch: flysch is not compared: it has no files of others beside it\n";
+        assert_eq!(is_told, arguments.contains("--aged-fill"), "{arguments}: {stderr}");
     }
 }
 

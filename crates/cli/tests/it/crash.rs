@@ -74,12 +74,12 @@ fn planted_faults_are_found_and_repeated() {
     let Some(python) = installed("python3") else { return };
     let folder = folder();
     scripts(folder.path());
-    let options = "--partition-blocks 60 --findings findings.json --force";
+    let options = "--partition-blocks 60 --findings=findings.json";
     let agree = folder.path().join("agree.py").display().to_string();
     for line in [
         format!("crash {options} -- {python} correct.py delete off 80"),
         format!(
-            "crash {options} --on sqlite/ubifs --keep kept -- {python} two.py --check {python} {agree}"
+            "crash {options} --force --on sqlite/ubifs --keep=kept -- {python} two.py --check {python} {agree}"
         ),
     ] {
         let ran = flysch(folder.path(), &line);
@@ -254,6 +254,7 @@ fn what_cannot_be_cut_is_said_in_a_line() {
         ("crash --cuts none -- true", "cuts are all, or a number"),
         ("crash --cut 7:ripped -- true", "'7:ripped' is no cut"),
         ("crash --keep . -- true", "findings are kept in a new folder"),
+        ("crash --keep /proc/no/such -- true", "/proc/no/such: cannot be made"),
     ] {
         let line = complaint_of(folder.path(), arguments);
         assert!(line.contains(wanted), "{arguments}: {line}");

@@ -71,7 +71,10 @@ fn what_the_engine_does_not_take_is_one_clear_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cases = [
         ("logger --on flysch+nvram --nvram-size 65K", "the memory is 1K to 64K, or bytes"),
-        ("logger --on flysch+nvram --nvram-files journal", "--nvram-files is for stacks such as"),
+        ("commit --on flysch --partition-blocks 23", "flysch takes 24 blocks at least"),
+        ("commit --on flysch --aged-erases 1000000", "the blocks are worn out"),
+        ("tpcc --on flysch --database-files 1,2", "--database-files 2: a database on flysch"),
+        ("logger --on flysch+nvram --nvram-files journal", "--nvram-files: no stack or workload"),
         ("logger --on flysch --ram 2K", "'2K' for '--ram <SIZE>': RAM is 4K to 64K"),
         ("logger --on flysch --ram 16X", "'16X' for '--ram <SIZE>'"),
         ("logger --on flysch --ram 4K", "bytes of memory are needed; --ram gives"),

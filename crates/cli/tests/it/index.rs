@@ -134,6 +134,13 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("bftl2 --key-size 1000", "key_size is 1000: it can be at most 492"),
         ("skimpystash --n 100000 --ram 14336", "154096 would be enough"),
         ("runs --key-size 5000", "4096 bytes are the most"),
+        ("btree --bits-per-key 8,16", "--bits-per-key is for pbfilter and pbfilter2"),
+        ("runs --hash-count 3", "--hash-count is for pbfilter and pbfilter2"),
+        ("store --flush page", "--flush is for pbfilter and pbfilter2"),
+        ("pbfilter --pace synchronous", "--pace is for runs and runs+filter"),
+        ("runs --spare-percent 20", "--spare-percent is for btree"),
+        ("bftl1 --list-max 2", "--list-max is for bftl2"),
+        ("runs,btree --chain-len 2", "--chain-len is for skimpystash"),
         ("btree --rows-per-key 5", "btree does not take --rows-per-key"),
         ("bftl1 --rows-per-key 5", "bftl1 does not take --rows-per-key"),
         ("bftl2 --rows-per-key 5", "bftl2 does not take --rows-per-key"),
@@ -153,13 +160,36 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("btree --n 4294967295", "try a smaller --n"),
         ("skimpystash --n 4294967295 --key-size 100 --updates 1000", "try a smaller --n"),
         ("runs --n 4294967295 --updates 1000", "bytes of RAM are too few"),
-        ("store+order", "key_size is 12: it can be at most 8"),
+        ("store+order --key-size 12", "key_size is 12: it can be at most 8"),
         ("", "METHOD"),
     ];
     for (arguments, said) in cases {
         let line = complaint_of(folder.path(), &format!("index bench {arguments}"));
         assert!(line.contains(said), "{arguments}: {line}");
     }
+}
+
+/// Lookups in between are as many as were asked for, however many points of the load there are. A
+/// method that does not have a parameter has one run for all of its values.
+#[test]
+fn a_sweep_makes_no_more_than_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runs = |arguments: &str| -> Vec<Value> {
+        let text = output_of(folder.path(), &format!("index bench {arguments} --format json"));
+        serde_json::from_str(&text).expect("a list of objects")
+    };
+    for count in [1, 39, 300] {
+        let runs = runs(&format!("runs --n 1000 --lookups present --lookup-count {count}"));
+        assert_eq!(runs[0]["lookups"][0]["count"], count, "{}", runs[0]);
+    }
+    let sizes: Vec<Value> = runs("store store+order --n 1000 --lookup-count 10")
+        .iter()
+        .map(|run| run["key_size"].clone())
+        .collect();
+    assert_eq!(sizes, [12, 8]);
+    let runs = runs("pbfilter btree --n 1000 --lookup-count 10 --bits-per-key 8,16");
+    let methods: Vec<&Value> = runs.iter().map(|run| &run["method"]).collect();
+    assert_eq!(methods, ["pbfilter", "btree", "pbfilter"]);
 }
 
 /// A page that was programmed in part counts whole among those that are needed.

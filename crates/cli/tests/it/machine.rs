@@ -109,7 +109,7 @@ fn no_option_is_ignored_on_kernel_targets() {
         ("--record-size 100", Same),
         ("--requests 10", Same),
         ("--alphabet digits", Same),
-        ("--fill 10", Same),
+        ("--fill 5000", Same),
         ("--page-size 1024", Same),
         ("--cache-size 10", Same),
         ("--journal-mode truncate", Same),
@@ -133,7 +133,7 @@ fn no_option_is_ignored_on_kernel_targets() {
         for target in ["kernel:jffs2", "kernel:ubifs", "kernel:."] {
             let is_mounted = target == "kernel:.";
             let of_others = name.starts_with("--ubi") && target != "kernel:ubifs";
-            let line = complaint_of(folder.path(), &format!("bench insert --on {target} {option}"));
+            let line = complaint_of(folder.path(), &format!("bench select --on {target} {option}"));
             let is_honoured = match becomes {
                 Same => true,
                 Honoured { on_mounted } => (on_mounted || !is_mounted) && !of_others,
@@ -357,7 +357,7 @@ fn parts_and_platforms_are_listed_shown_and_begun() {
         assert!(shown.contains(figure) && shown.starts_with('#'), "{shown}");
         let new = format!("{kind} new mine --like {name} --out {kind}.toml");
         assert_eq!(output_of(folder.path(), &new), "");
-        let run = format!("bench insert --{kind} {kind}.toml --requests 5 --fill 5");
+        let run = format!("bench insert --{kind} {kind}.toml --requests 5");
         assert!(output_of(folder.path(), &run).contains("mine"), "{kind}");
     }
 }
@@ -374,7 +374,7 @@ fn a_platform_names_a_part_file() {
     let named = text.replace("part = \"w25n01gv\"", "part = \"mychip.toml\"");
     assert_ne!(text, named);
     fs::write(boards.join("mine.toml"), named).unwrap();
-    let run = "bench insert --platform boards/mine.toml --requests 5 --fill 5 --format csv";
+    let run = "bench insert --platform boards/mine.toml --requests 5 --format csv";
     assert!(output_of(folder.path(), run).contains(",mychip,"));
     fs::remove_file(boards.join("mychip.toml")).unwrap();
     let line = complaint_of(folder.path(), run);

@@ -134,6 +134,8 @@ fn an_index_is_chosen_or_what_would_do_is_told() {
     };
     check("--n 1000000 --ram 300", "bytes are enough");
     check("--n 100000000 --ram 1000000", "the part has 1024");
+    // A record of more than half a page has a page for itself.
+    check("--n 100000 --record-size 1025 --part w25n01gv", "the part has 1024; ");
     check("--n 1000 --key-size 300", "at most 252");
     check("--n 1000 --part nosuch", "unknown part 'nosuch'");
     check("--n 1000 --absent-share 2", "a number from 0 to 1");

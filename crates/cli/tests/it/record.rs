@@ -247,6 +247,12 @@ fn what_is_no_recording_is_refused_in_a_line() {
     for (options, wanted) in [
         ("replay none.rec", "none.rec: No such file"),
         ("replay e.sql --on file/jffs2", "a recording is of SQLite"),
+        ("replay e.sql --force --trace a --out a", "two outputs cannot go to one file"),
+        ("replay e.sql --budget a --update --out a", "two outputs cannot go to one file"),
+        ("replay e.sql --keep /proc/no/such", "/proc/no/such: cannot be made"),
+        ("replay e.sql --differences d.csv", "--differences is for recordings"),
+        ("replay e.sql --sort nothing --format json", "unknown figure 'nothing'"),
+        ("replay e.sql --keep a --out ./a", "two outputs cannot go to one file"),
         ("record --fuse -- true", "cannot be recorded"),
         ("play no-such-library", "no-such-library"),
     ] {

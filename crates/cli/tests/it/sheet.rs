@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::{complaint_of, flysch, output_of};
 
 /// A short run on the platform that others are compared with.
-const SHORT: &str = "--requests 20 --fill 50 --platform nandsim-6.1";
+const SHORT: &str = "--requests 20 --platform nandsim-6.1";
 
 const PART: &str = include_str!("../../../../parts/nandsim.toml");
 
@@ -38,14 +38,20 @@ fn rows_can_be_told_apart_in_every_format() {
             "ftl spare",
         ),
         ("insert --record-size 150,600", "record_size", "record size"),
-        ("logger --batch 1,4 --record-size 40", "parameters.batch", "batch"),
+        ("logger --batch 1,4 --record-size 40 --fill 50", "parameters.batch", "batch"),
     ];
     for (arguments, column, heading) in cases {
         let arguments = format!("bench {arguments} {SHORT}");
         let table = output_of(folder.path(), &arguments);
         let head = table.lines().find(|line| line.starts_with("workload")).expect("a heading");
         assert!(head.contains(heading), "{arguments}: {table}");
-        let csv = output_of(folder.path(), &format!("{arguments} --format csv"));
+        let files = "--format csv --latencies latencies.csv --force";
+        let csv = output_of(folder.path(), &format!("{arguments} {files}"));
+        let latencies = std::fs::read_to_string(folder.path().join("latencies.csv"));
+        let latencies = latencies.expect("it was written");
+        let requests: BTreeSet<&str> =
+            latencies.lines().filter_map(|line| Some(line.rsplit_once(',')?.0)).collect();
+        assert_eq!(requests.len(), latencies.lines().count(), "{arguments}: {latencies}");
         let mut lines = csv.lines();
         let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
         assert!(head.contains(&column), "{arguments}: {csv}");
@@ -71,7 +77,8 @@ fn parameters_have_types_in_json() {
 #[test]
 fn tables_fit_the_width_and_say_what_they_leave_out() {
     let folder = folder();
-    let sweep = format!("bench insert,update --on sqlite/jffs2,sqlite/ubifs,flysch {SHORT}");
+    let sweep =
+        format!("bench insert,update --on sqlite/jffs2,sqlite/ubifs,flysch --fill 50 {SHORT}");
     let compare = format!("compare --workload insert {SHORT}");
     for (arguments, width) in [(&sweep, 100), (&compare, 100), (&sweep, 80)] {
         let text = at_width(folder.path(), arguments, &width.to_string());
@@ -107,14 +114,67 @@ fn the_user_chooses_columns_and_order() {
     assert!(csv.starts_with("workload,on,platform,record_size,requests,seed,part,oob_reads\n"));
     let all = output_of(folder.path(), &format!("{arguments} --columns all --format csv"));
     assert!(all.lines().next().is_some_and(|head| head.contains(",page_reads_at_open,")), "{all}");
+    let twice = "--columns on,seed,oob_reads,page_reads,oob_reads --format csv";
+    let csv = output_of(folder.path(), &format!("{arguments} {twice}"));
+    let head = "workload,on,platform,record_size,requests,seed,part,oob_reads,page_reads\n";
+    assert!(csv.starts_with(head), "{csv}");
     for (option, said) in [
         ("--columns page_program", "did you mean 'page_programs'?"),
+        ("--columns page_program --format json", "did you mean 'page_programs'?"),
         ("--sort page_program", "--sort: unknown figure 'page_program'"),
         ("--jobs 0", "--jobs"),
         ("--color loud", "--color"),
     ] {
         let line = complaint_of(folder.path(), &format!("{arguments} {option}"));
         assert!(line.contains(said), "{line}");
+    }
+}
+
+/// Names are checked before the first run, so each that a result has must be known by then.
+#[test]
+fn a_figure_that_a_result_has_is_known_before_the_run() {
+    let folder = folder();
+    let mount = "bench mount --record-size 40 --requests 5 --fill 5 --on sqlite/ubifs";
+    for (arguments, name) in [
+        ("bench read --requests 5 --file-size 65536", "figures.mean_request_us"),
+        ("bench postmark --requests 5 --files 5", "figures.read_mb_s"),
+        (&format!("{mount} --synchronous off"), "figures.readings_left"),
+        ("bench select --requests 5 --fill 5", "life.years"),
+        ("bench insert --requests 5 --on sqlite/ftl+pramfs", "parameters.nvram-files"),
+        ("bench insert --requests 5 --on sqlite/ftl+pramfs", "nvram-files"),
+        ("compare --workload insert --requests 5 --on sqlite/ftl", "times_best"),
+        ("index bench runs --n 1000 --lookup-count 40 --updates 10", "update.w_pages"),
+    ] {
+        let arguments = format!("{arguments} --columns {name} --sort=-{name} --format csv");
+        let csv = output_of(folder.path(), &arguments);
+        let last = csv.lines().next().and_then(|head| head.rsplit(',').next());
+        assert!(last.is_some_and(|last| last.ends_with(name)), "{arguments}: {csv}");
+    }
+    // A select wears nothing, so it has no life.
+    let arguments = format!("bench select,commit --fill 50 {SHORT} --sort=-life.years -q");
+    let table = output_of(folder.path(), &arguments);
+    assert!(table.lines().last().is_some_and(|last| last.starts_with("select")), "{table}");
+}
+
+/// Where SQLite promises to keep no particular transaction, a mount tells how many are left.
+#[test]
+fn a_mount_tells_what_is_left_where_commits_may_be_lost() {
+    let folder = folder();
+    for (options, may_lose) in [
+        ("--on sqlite/ubifs --journal-mode wal --synchronous normal", true),
+        ("--on sqlite/ubifs,sqlite/ftl --synchronous off", true),
+        ("--on sqlite/ubifs --synchronous off --stop clean", false),
+        ("--on sqlite/ubifs,flysch", false),
+    ] {
+        let arguments =
+            format!("bench mount {options} --requests 50 --fill 50 --record-size 40 --format json");
+        let rows: Vec<Value> =
+            serde_json::from_str(&output_of(folder.path(), &arguments)).expect("JSON");
+        for row in rows {
+            let left = row["figures"]["readings_left"].as_f64();
+            assert_eq!(left.is_some(), may_lose, "{arguments}: {row}");
+            assert!(left.is_none_or(|left| left <= 51.0), "{arguments}: {row}");
+        }
     }
 }
 
@@ -193,6 +253,7 @@ fn an_option_that_no_stack_uses_is_refused_by_name() {
         ("bench insert --ram 9K", "--ram"),
         ("bench insert --on flysch --journal-mode wal", "--journal-mode"),
         ("bench read --record-size 600", "--record-size"),
+        ("bench insert --fill 10,20", "--fill"),
         ("bench overwrite --alphabet digits", "--alphabet"),
         ("bench insert --on sqlite/yaffs2+tmpfs --pram-size 512", "--pram-size"),
         ("compare --workload insert --on sqlite/ubifs --yaffs2-profile 2009", "--yaffs2-profile"),
@@ -201,14 +262,14 @@ fn an_option_that_no_stack_uses_is_refused_by_name() {
         let line = complaint_of(folder.path(), arguments);
         assert!(line.contains(&format!("{option}: no stack or workload of this sweep")), "{line}");
     }
-    let used = "bench insert --on sqlite/jffs2,sqlite/ftl --ftl-spare 7 --requests 5 --fill 5";
+    let used = "bench insert --on sqlite/jffs2,sqlite/ftl --ftl-spare 7 --requests 5";
     output_of(folder.path(), used);
 }
 
 #[test]
 fn seeds_have_a_mean_and_an_interval() {
     let folder = folder();
-    let arguments = format!("bench update --on sqlite/jffs2,flysch {SHORT} --seed 1..4");
+    let arguments = format!("bench update --on sqlite/jffs2,flysch --fill 50 {SHORT} --seed 1..4");
     let table = output_of(folder.path(), &arguments);
     let rows = table.lines().filter(|line| line.starts_with("update")).count();
     assert!(rows == 2 && table.contains('\u{b1}') && table.contains("4 seeds"), "{table}");
@@ -232,8 +293,11 @@ fn seeds_have_a_mean_and_an_interval() {
     let [low, high] = ["low", "high"].map(|end| column(&cells, &format!("time_ns.ci95_{end}"))[0]);
     assert!(low < mean && mean < high, "{low} {mean} {high}");
     assert!(column(&cells, "time_ns.sd")[0] > 0.0);
-    let compare = format!("compare --workload update --on sqlite/jffs2,flysch {SHORT} --seed 1..3");
+    let stacks = "--on sqlite/jffs2,sqlite/tmpfs,flysch";
+    let compare = format!("compare --workload update {stacks} --fill 50 {SHORT} --seed 1..3");
     let table = output_of(folder.path(), &compare);
+    let rows = table.lines().filter(|line| line.starts_with("update ")).count();
+    assert_eq!(rows, 3, "{table}");
     assert!(
         table.contains("flysch") && table.contains("1.00") && table.contains('\u{b1}'),
         "{table}"
@@ -243,7 +307,7 @@ fn seeds_have_a_mean_and_an_interval() {
 #[test]
 fn life_is_a_figure_with_its_assumptions() {
     let folder = folder();
-    let arguments = format!("bench commit,select --on sqlite/jffs2 {SHORT}");
+    let arguments = format!("bench commit,select --on sqlite/jffs2 --fill 50 {SHORT}");
     let table = output_of(folder.path(), &arguments);
     let said = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -33,7 +33,7 @@ fn json_has_times_and_operations_of_each_transaction() {
         ("think-times", json!(false)),
         ("rollback-percent", json!(1)),
         ("database-files", json!(1)),
-        ("nvram_files", json!("journal+super-journal+statement-journal+temporary")),
+        ("nvram-files", json!("journal+super-journal+statement-journal+temporary")),
     ];
     for (name, wanted) in parameters {
         assert_eq!(run["parameters"][name], wanted, "{name}");
@@ -115,7 +115,7 @@ fn what_makes_no_sense_is_told_in_one_line() {
         ("tpcc --rollback-percent 101", "101 is not in 0..=100"),
         ("tpcc --database-files 3", "unknown number of files '3'"),
         ("tpcc --think-times maybe", "unknown choice 'maybe'"),
-        ("tpcc --nvram-files journal", "--nvram-files is for stacks such as sqlite/yaffs2+pramfs"),
+        ("tpcc --nvram-files journal", "--nvram-files: no stack or workload"),
         ("tpcc --on sqlite/yaffs2+pramfs --nvram-files jornal", "did you mean 'journal'?"),
         ("tpcc --on file/yaffs2", "--on file/yaffs2: tpcc runs on stacks such as sqlite/yaffs2"),
         ("tpcc --on sqlite/yaffs2 --partition-blocks 40", "tpcc needs 60 MiB or more"),

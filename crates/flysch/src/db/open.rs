@@ -259,7 +259,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let takes = geometry.check().is_ok()
             && (512..=16_384).contains(&geometry.page_size)
             && (8..=256).contains(&geometry.pages_per_block)
-            && (24..=8192).contains(&partition.count)
+            && (Partition::COUNT_MIN..=8192).contains(&partition.count)
             && end.is_some_and(|end| end <= geometry.block_count);
         let has_rings = schema.ring_count() > 0;
         if !takes || has_rings && partition.count > RING_BLOCKS_MAX {

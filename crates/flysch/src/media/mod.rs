@@ -48,6 +48,11 @@ pub struct Partition {
     pub count: u32,
 }
 
+impl Partition {
+    /// The fewest blocks that a database takes.
+    pub const COUNT_MIN: u32 = 24;
+}
+
 /// Greatest number of programs that may fail one after another.
 pub(crate) const FAILURES_MAX: u32 = 4;
 /// How often a page is read before it is believed to have no valid seal.

@@ -84,7 +84,8 @@ fn trace_is_read(input: &[u8]) {
         edited(&files, input)
     });
     let geometry = Kind::Jffs2.build(PageSize::Usual).part.geometry;
-    let read = trace::parse_any(&file, Some(geometry));
+    // Some formats have a geometry of their own, and are refused another.
+    let read = trace::parse_any(&file, Some(geometry)).or_else(|_| trace::parse_any(&file, None));
     seen::outcome("trace", &read);
     match read {
         Ok(trace::Input::Trace(trace)) => {

@@ -81,10 +81,12 @@ impl MicroPlan {
         }
         let is_drawn = fs == Main::Jffs2.name() && workload == Micro::Update.name();
         let seeds = self.seeds(is_drawn).iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (fill, seeds) = (self.fill, seeds.join(","));
+        let is_filled = workload != Micro::Insert.name();
+        let fill = if is_filled { format!("--fill {} ", self.fill) } else { String::new() };
         words(&format!(
             "{workload} --on kernel:{fs} --record-size {record_size} --requests {requests} \
-             --fill {fill} --seed {seeds}"
+             {fill}--seed {}",
+            seeds.join(",")
         ))
     }
 
@@ -151,8 +153,7 @@ mod tests {
             lines
         };
         let quick = asked(&QUICK, &QUICK.scenarios(&platform));
-        let first =
-            "insert --on kernel:jffs2 --record-size 600 --requests 100 --fill 1000 --seed 1";
+        let first = "insert --on kernel:jffs2 --record-size 600 --requests 100 --seed 1";
         assert_eq!((quick.len(), quick[0].as_str()), (12, first));
         let full = asked(&FULL, &FULL.scenarios(&platform));
         let drawn: Vec<&String> =

@@ -3,13 +3,11 @@
 
 use std::fmt;
 
-use flysch_sqlite::{JournalMode, Synchronous};
-use serde::Serialize;
-
 use crate::bench::grid::{CompressionOption, spread};
 use crate::bench::scenario::Scenario;
 use crate::machine::stack::{Main, Stack};
 use crate::recording::Variant;
+use flysch_sqlite::{JournalMode, Synchronous};
 
 /// One combination of settings. `None` keeps the value of the program or of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +24,6 @@ pub struct Configuration {
     pub group: u32,
 }
 
-/// Which acknowledged transactions a power cut may lose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Safety {
-    #[serde(rename = "loses_nothing")]
-    Whole,
-    /// The last transaction: a rollback journal that was deleted or emptied may be there again
-    /// after the cut, and then SQLite rolls the transaction back.
-    #[serde(rename = "loses_the_last")]
-    WithoutLast,
-    #[serde(rename = "loses_some")]
-    WithoutSome,
-    #[serde(rename = "loses_the_database")]
-    Nothing,
-}
-
 /// The values of each setting. Their combinations are what an exhaustive sweep would try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
@@ -48,49 +31,6 @@ pub struct Space {
     pub modes: Vec<(JournalMode, Synchronous)>,
     pub page_sizes: Vec<Option<u32>>,
     pub cache_sizes: Vec<Option<i32>>,
-}
-
-impl Safety {
-    /// What SQLite promises under this journal mode and `synchronous`, if `group` transactions are
-    /// joined into one.
-    pub const fn of(journal: JournalMode, synchronous: Synchronous, group: u32) -> Self {
-        match (journal, synchronous) {
-            (JournalMode::Memory | JournalMode::Off, _) | (_, Synchronous::Off) => Self::Nothing,
-            (JournalMode::Wal, Synchronous::Normal) => Self::WithoutSome,
-            _ if group > 1 => Self::WithoutSome,
-            (JournalMode::Delete, Synchronous::Normal | Synchronous::Full)
-            | (JournalMode::Truncate, Synchronous::Normal) => Self::WithoutLast,
-            _ => Self::Whole,
-        }
-    }
-
-    /// What SQLite promises in a database that answers these values to `PRAGMA journal_mode` and
-    /// `PRAGMA synchronous`.
-    pub fn answered(journal: &str, synchronous: &str) -> Self {
-        let mode = journal.parse().ok().zip(level(synchronous));
-        mode.map_or(Self::Nothing, |(journal, level)| Self::of(journal, level, 1))
-    }
-
-    /// The promise in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Whole => "all that was acknowledged",
-            Self::WithoutLast => "all but perhaps the last transaction",
-            Self::WithoutSome => "all but the last transactions",
-            Self::Nothing => "perhaps nothing",
-        }
-    }
-}
-
-/// The `synchronous` setting that has this number in SQLite. None if there is none.
-pub(super) fn level(number: &str) -> Option<Synchronous> {
-    match number {
-        "0" => Some(Synchronous::Off),
-        "1" => Some(Synchronous::Normal),
-        "2" => Some(Synchronous::Full),
-        "3" => Some(Synchronous::Extra),
-        _ => None,
-    }
 }
 
 impl Space {

@@ -7,7 +7,6 @@ use flysch_sqlite::calls::Call;
 use flysch_sqlite::{JournalMode, Synchronous};
 use serde::Serialize;
 
-use super::configuration::level;
 use super::{Configuration, Safety};
 use crate::bench::run::{Latency, Run};
 use crate::bench::scenario::Scenario;
@@ -176,7 +175,8 @@ fn replayed(
                 let mut ask = |sql: &str| player.ask(connection, sql).into_iter().next();
                 let journal: Option<JournalMode> =
                     ask("PRAGMA journal_mode").and_then(|name| name.parse().ok());
-                let level = ask("PRAGMA synchronous").and_then(|number| level(&number));
+                let level =
+                    ask("PRAGMA synchronous").and_then(|number| Synchronous::numbered(&number));
                 mode = journal.zip(level);
                 let wanted = what.mode.map(|(journal, _)| journal);
                 if wanted.is_some() && wanted != journal {

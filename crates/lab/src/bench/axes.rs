@@ -161,7 +161,7 @@ axes! {
         |it, &value| it.build.ecc = value,
         |it| ecc_name(it.build.ecc);
     /// Compressors.
-    compressions: CompressionOption, "compression", has_kernel,
+    compressions: CompressionOption, "compression", can_compress,
         |it, value| value.apply(&mut it.build),
         compression;
     /// Read-ahead.
@@ -202,11 +202,11 @@ axes! {
         |it| it.requests;
     /// Records in each table before the measured interval, for workloads where the number of
     /// requests does not decide it.
-    fills: u32, "fill", has_records,
+    fills: u32, "fill", fills_tables,
         |it, &value| it.fill = value,
         |it| it.fill;
     /// Which files lie on the second file system, in stacks that have one for journals.
-    routes: Route, "nvram_files", has_journals,
+    routes: Route, "nvram-files", has_journals,
         |it, &value| it.build.route = value,
         |it| it.build.route.to_string();
     /// Seeds of all random numbers.
@@ -307,12 +307,20 @@ fn has_kernel(scenario: &Scenario) -> bool {
     !is_flysch(scenario)
 }
 
+fn can_compress(scenario: &Scenario) -> bool {
+    matches!(scenario.stack.main, Main::Jffs2 | Main::Ubifs)
+}
+
 fn holds_timers(scenario: &Scenario) -> bool {
     scenario.workload.holds_timers()
 }
 
 fn has_records(scenario: &Scenario) -> bool {
     scenario.workload.has_records()
+}
+
+fn fills_tables(scenario: &Scenario) -> bool {
+    scenario.workload.has_records() && scenario.workload.is_filled()
 }
 
 fn has_strings(scenario: &Scenario) -> bool {

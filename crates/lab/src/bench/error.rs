@@ -40,6 +40,13 @@ pub enum RunError {
         /// Blocks of the partition.
         blocks: u32,
     },
+    /// The engine finds no blocks that take its first programs.
+    Worn {
+        /// Blocks that are marked bad so far.
+        bad: u32,
+        /// Blocks of the partition.
+        blocks: u32,
+    },
     /// The kernel of a real machine failed, or a program that works for the lab there.
     Kernel {
         /// The step during which it failed.
@@ -69,6 +76,11 @@ impl std::fmt::Display for RunError {
                 f,
                 "--keep {keep}: {blocks} blocks have no space for so many readings and their \
                  indexes; --partition-blocks gives the log more"
+            ),
+            Self::Worn { bad, blocks } => write!(
+                f,
+                "at making the database: the blocks are worn out, and {bad} of {blocks} are marked \
+                 bad so far; --aged-erases wears them"
             ),
             Self::FileSystem(error) => write!(f, "file system: {error}"),
             Self::Broken(what) => f.write_str(what),

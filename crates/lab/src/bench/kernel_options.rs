@@ -1,5 +1,6 @@
 //! Read-ahead and compressors as the user asks for them, and how they change a scenario.
 
+use std::fmt;
 use std::str::FromStr;
 
 use flysch_linux::jffs2::Compressor;
@@ -8,6 +9,7 @@ use flysch_names::UnknownName;
 
 use super::scenario::Scenario;
 use crate::machine::Build;
+use crate::machine::stack::Main;
 
 /// The window in cache pages that `on` stands for, if the platform has none: 128 KiB.
 const RA_PAGES_ON: u32 = 32;
@@ -55,12 +57,29 @@ pub struct CompressionOption {
 }
 
 impl CompressionOption {
+    /// Whether a file system has one of these compressors. Those that do not compress ignore them.
+    pub const fn suits(&self, main: Main) -> bool {
+        match main {
+            Main::Jffs2 => self.jffs2.is_some(),
+            Main::Ubifs => self.ubifs.is_some(),
+            Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => true,
+        }
+    }
+
     /// Let `build` use these compressors.
     pub fn apply(&self, build: &mut Build) {
         if let Some(list) = &self.jffs2 {
             build.compressors.clone_from(list);
         }
         build.ubifs_compressor = self.ubifs.unwrap_or(build.ubifs_compressor);
+    }
+}
+
+impl fmt::Display for CompressionOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = self.jffs2.iter().flatten().map(|it| it.name()).collect::<Vec<_>>().join("+");
+        let of_ubifs = self.ubifs.map_or("none", ubifs::Compressor::name);
+        f.write_str(if list.is_empty() { of_ubifs } else { &list })
     }
 }
 

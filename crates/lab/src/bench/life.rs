@@ -65,7 +65,7 @@ impl FromStr for Rate {
 }
 
 /// How many years the partition lasts, by each of the two limits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Life {
     /// The lesser of the two limits.
     pub years: f64,

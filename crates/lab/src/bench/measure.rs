@@ -59,6 +59,15 @@ pub fn measure(
     measure_rest(scenario, blocks, (Earlier::default(), trace), measured, page_reads_at_open)
 }
 
+/// The run of a scenario in which nothing happens. It has all fields that the scenario's result can
+/// have.
+pub fn blank(scenario: &Scenario) -> Run {
+    let figures = scenario.workload.figures().iter().map(|&name| (name, 0.0)).collect();
+    let measured = Measured { figures, ..Measured::default() };
+    let trace = Trace::empty(scenario.build.part.geometry);
+    measure(scenario, Blocks::default(), trace, measured, 0)
+}
+
 /// Compute the figures of a run from what its earlier events came to, and the rest of its trace.
 pub(super) fn measure_rest(
     scenario: &Scenario,

@@ -1,5 +1,6 @@
 //! A scenario: the complete description of one run.
 
+use flysch_linux::ubifs;
 use flysch_sqlite::Settings;
 
 use super::error::RunError;
@@ -59,6 +60,15 @@ impl Scenario {
             Main::Tmpfs | Main::Chip => 0,
         };
         ra_pages > 0 && !self.advises_random
+    }
+
+    /// Whether the size of data on flash depends on what the data is.
+    pub fn compresses(&self) -> bool {
+        match self.stack.main {
+            Main::Jffs2 => !self.build.compressors.is_empty(),
+            Main::Ubifs => self.build.ubifs_compressor != ubifs::Compressor::None,
+            Main::Yaffs2 | Main::Ftl | Main::Tmpfs | Main::Chip => false,
+        }
     }
 
     /// The facts about this scenario that its power consumption depends on.

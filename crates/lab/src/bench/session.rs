@@ -1,6 +1,7 @@
 //! A session: a scenario on its machine, from preparing the files to the figures.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::collections::BTreeMap;
 
 use flysch_chip::{EventKind, Prng};
 use flysch_linux::cpu::Unit;
@@ -123,6 +124,11 @@ pub trait Steps {
     ) -> Result<(), RunError> {
         Ok(())
     }
+
+    /// Figures of what [`Steps::check`] found.
+    fn found(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::new()
+    }
 }
 
 /// A measured interval that is under way, with the times measured so far.
@@ -235,8 +241,9 @@ impl<'a> Session<'a> {
         self.site.reset()?;
         self.start.set(Start { begin_ns: self.now_ns(), reads_at_open });
         let measured = steps.measure(self, &mut opened)?;
-        let run = self.figures(self.scenario, measured)?;
+        let mut run = self.figures(self.scenario, measured)?;
         steps.check(self, &mut opened)?;
+        run.figures.extend(steps.found());
         Ok(run)
     }
 

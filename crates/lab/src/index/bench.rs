@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::chip_setup::ChipSetup;
-use super::costs::IndexCosts;
+use super::costs::{IndexCosts, UpdateCost};
 use super::error::MethodError;
 use super::experiment::Experiment;
 use super::keys::{KeyDistribution, Keys};
@@ -37,7 +37,7 @@ pub enum LookupKind {
 named!(LookupKind);
 
 /// The complete description of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IndexBench {
     /// The index method to measure.
     pub method: MethodName,
@@ -100,6 +100,12 @@ impl IndexBench {
         let spec = self.spec();
         self.check_rows(&spec)?;
         spec.with(&self.setup(&spec)?, |_| Ok(()))
+    }
+
+    /// The result of a run in which nothing happens. It has all fields that the result can have.
+    pub fn blank(&self) -> IndexCosts {
+        let update = (self.update_percent > 0).then(UpdateCost::default);
+        IndexCosts { parameters: self.parameters(), update, ..IndexCosts::default() }
     }
 
     /// The parameters that are not fields of the result.

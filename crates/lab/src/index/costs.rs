@@ -9,7 +9,7 @@ use crate::parameter::Parameter;
 /// What one run cost. `flysch index bench --format json` prints it as a JSON object. Counts are
 /// those of the load, unless the field says otherwise. Reads of lookups include the read of the
 /// record's page. Pages are page equivalents: sectors divided by sectors per page.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct IndexCosts {
     pub method: &'static str,
     /// Number of rows that were loaded.
@@ -116,7 +116,7 @@ pub struct LookupCost {
 }
 
 /// What the updates cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct UpdateCost {
     /// Pages programmed by all updates.
     pub w_pages: f64,

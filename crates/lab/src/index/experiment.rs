@@ -124,8 +124,7 @@ impl<'a> Experiment<'a> {
     fn load(&mut self, states: u32) -> Result<[Counts; 3], MethodError> {
         let mut total = [Counts::default(); 3];
         let count = self.bench.keys;
-        let share = self.bench.lookup_count.div_ceil(states.max(1));
-        let mut seen = 0;
+        let (mut seen, mut made) = (0, 0);
         for number in 0..count {
             self.insert(number)?;
             let reached = u64::from((number + 1).saturating_sub(count / 2)) * u64::from(states);
@@ -133,6 +132,8 @@ impl<'a> Experiment<'a> {
                 continue;
             }
             seen += 1;
+            let due = due(self.bench.lookup_count, reached / u64::from(count.div_ceil(2)), states);
+            let share = due - std::mem::replace(&mut made, due);
             total[0].join(&self.meter.take());
             for (place, kind) in [(1, LookupKind::Present), (2, LookupKind::Absent)] {
                 if self.bench.lookups.contains(&kind) {
@@ -275,6 +276,12 @@ impl Counts {
         self.with_reads.join(&more.with_reads);
         self.with_index_reads.join(&more.with_index_reads);
     }
+}
+
+/// How many lookups of `all` are due once so many of the states have been reached.
+fn due(all: u32, reached: u64, states: u32) -> u32 {
+    let due = u64::from(all) * reached.min(states.into()) / u64::from(states);
+    u32::try_from(due).unwrap_or(all)
 }
 
 fn mean(sum: u64, count: u64) -> f64 {

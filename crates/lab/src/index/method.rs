@@ -95,6 +95,37 @@ impl MethodName {
         }
     }
 
+    /// The parameters with the method's own values, and plain ones for those that it does not have.
+    pub fn own(self, tuning: Tuning) -> Tuning {
+        let Tuning { bits_per_key, hash_count, flush, pace, .. } = tuning;
+        let Tuning { spare_percent, list_max, chain_len, .. } = tuning;
+        let plain = Tuning::default();
+        match self {
+            Self::Pbfilter | Self::Pbfilter2 => Tuning { bits_per_key, hash_count, flush, ..plain },
+            Self::Runs | Self::RunsFilter => Tuning { pace, ..plain },
+            Self::Btree => Tuning { spare_percent, ..plain },
+            Self::Bftl2 => Tuning { list_max, ..plain },
+            Self::Skimpystash => Tuning { chain_len, ..plain },
+            Self::Bftl1 | Self::Store | Self::StoreOrdered => plain,
+        }
+    }
+
+    /// The default size of a key in bytes: the papers' own, or the longest that the method takes.
+    pub const fn usual_key_size(self) -> usize {
+        match self {
+            Self::StoreOrdered => 8,
+            Self::Pbfilter
+            | Self::Pbfilter2
+            | Self::Runs
+            | Self::RunsFilter
+            | Self::Btree
+            | Self::Bftl1
+            | Self::Bftl2
+            | Self::Skimpystash
+            | Self::Store => 12,
+        }
+    }
+
     /// Whether the method supports several rows of a key.
     pub const fn takes_rows_per_key(self) -> bool {
         match self {

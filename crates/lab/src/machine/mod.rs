@@ -190,7 +190,7 @@ impl Build {
     /// Fails if the partition is too large for the chip or too small for the file system.
     pub fn format_and_mount(&self, stack: Stack) -> Result<Machine, StackError> {
         let clock = Clock::new();
-        let recorder = Recorder::new(clock.clone(), "sqlite");
+        let recorder = Recorder::new(clock.clone(), stack.engine.name());
         let (device, mut pram) = self.devices(self.new_chip(clock), &recorder);
         let contents = (stack.engine == Engine::Sqlite).then(Rc::default);
         if contents.is_some() {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use flysch::media::Partition;
 use flysch_names::{UnknownName, named};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -20,6 +21,16 @@ pub enum Engine {
 }
 
 named!(Engine);
+
+impl Engine {
+    /// The fewest blocks of a partition that it takes by itself.
+    pub const fn blocks_min(self) -> u32 {
+        match self {
+            Self::Flysch => Partition::COUNT_MIN,
+            Self::Sqlite | Self::Redb | Self::File => 1,
+        }
+    }
+}
 
 /// The file system that holds the database, with the layers below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]

@@ -16,6 +16,8 @@ pub enum TraceError {
     Unknown,
     /// This format does not contain the chip's geometry, and the caller gave none.
     NoGeometry(FileFormat),
+    /// The caller gave a geometry, which a file of this format has no use for.
+    UnusedGeometry(FileFormat),
     /// The file holds counts for blocks, but events are needed.
     OnlyCounters,
     /// Something is wrong at one place of the file.
@@ -87,6 +89,9 @@ impl fmt::Display for TraceError {
                 write!(f, "a {format} does not tell the chip's geometry; ")?;
                 f.write_str("give it, such as 2048+64x64x2048")
             }
+            Self::UnusedGeometry(format) => {
+                write!(f, "--geometry is for CSV traces and Flashmon logs, and this is a {format}")
+            }
             Self::OnlyCounters => f.write_str("Flashmon counters hold sums by block, no events"),
             Self::At { place, fault } => write!(f, "{place}: {fault}"),
         }
@@ -142,6 +147,7 @@ mod tests {
             (TraceError::Io(io::ErrorKind::NotFound.into()), "entity not found"),
             (TraceError::Unknown, "neither a flysch trace"),
             (TraceError::NoGeometry(FileFormat::FlashmonLog), "a Flashmon log does not tell"),
+            (TraceError::UnusedGeometry(FileFormat::Binary), "--geometry is for CSV traces"),
             (TraceError::OnlyCounters, "Flashmon counters hold"),
             (
                 TraceError::at(Place::Line(3), Fault::Column("addr")),

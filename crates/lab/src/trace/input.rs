@@ -39,7 +39,8 @@ impl FileFormat {
     }
 }
 
-/// Load a file of any format. `geometry` is used for formats that do not contain it.
+/// Load a file of any format. `geometry` is for formats that need it and do not contain it, and is
+/// refused for the others.
 pub fn load_any(path: &Path, geometry: Option<Geometry>) -> Result<Input, TraceError> {
     parse_any(&fs::read(path)?, geometry)
 }
@@ -47,6 +48,10 @@ pub fn load_any(path: &Path, geometry: Option<Geometry>) -> Result<Input, TraceE
 /// Parse the bytes of a file of any format.
 pub fn parse_any(bytes: &[u8], geometry: Option<Geometry>) -> Result<Input, TraceError> {
     let format = FileFormat::of(bytes).ok_or(TraceError::Unknown)?;
+    let has_use = matches!(format, FileFormat::Csv | FileFormat::FlashmonLog);
+    if geometry.is_some() && !has_use {
+        return Err(TraceError::UnusedGeometry(format));
+    }
     if format == FileFormat::Binary {
         return file::decode(bytes).map(|trace| Input::Trace(Box::new(trace)));
     }

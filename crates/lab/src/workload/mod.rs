@@ -213,6 +213,21 @@ impl Workload {
         }
     }
 
+    /// The names of the figures that only runs of this workload have.
+    pub const fn figures(self) -> &'static [&'static str] {
+        match self {
+            Self::Micro(_)
+            | Self::Contacts(_)
+            | Self::Overwrite
+            | Self::Logger(_)
+            | Self::Program => &[],
+            Self::Read(_) => &Read::FIGURES,
+            Self::Postmark(_) => &Postmark::FIGURES,
+            Self::Tpcc(_) => &Tpcc::FIGURES,
+            Self::Mount(_) => &Mount::FIGURES,
+        }
+    }
+
     /// The workload's own parameters, by their names on the command line.
     pub fn parameters(self) -> BTreeMap<&'static str, Parameter> {
         match self {

@@ -28,6 +28,10 @@ pub enum Stop {
 named!(Stop, "stop");
 
 impl Mount {
+    /// The names of its figures. The readings that are left are told where SQLite promises not to
+    /// keep them all.
+    pub(crate) const FIGURES: [&str; 1] = ["readings_left"];
+
     pub const DEFAULT: Self = Self { stop: Stop::Cut };
 
     pub(super) fn parameters(self) -> BTreeMap<&'static str, Parameter> {

@@ -28,6 +28,18 @@ pub struct Postmark {
 }
 
 impl Postmark {
+    /// The names of its figures.
+    pub(crate) const FIGURES: [&str; 8] = [
+        "files_read",
+        "files_appended",
+        "files_created",
+        "files_deleted",
+        "bytes_read",
+        "bytes_written",
+        "read_time_ms",
+        "read_mb_s",
+    ];
+
     /// `PostMark`'s own defaults: 500 files of 500 to 10,000 bytes, 512 bytes a call. Files are
     /// read in full.
     pub const DEFAULT: Self =

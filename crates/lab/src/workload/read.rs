@@ -19,6 +19,9 @@ pub struct Read {
 }
 
 impl Read {
+    /// The names of its figures.
+    pub(crate) const FIGURES: [&str; 1] = ["mean_request_us"];
+
     /// The paper's workload: a file of 5 MiB is read in cache pages, without pauses.
     pub const DEFAULT: Self = Self {
         pattern: Pattern::Sequential,

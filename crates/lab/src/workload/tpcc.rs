@@ -22,6 +22,15 @@ pub struct Tpcc {
 }
 
 impl Tpcc {
+    /// The names of its figures.
+    pub(crate) const FIGURES: [&str; 5] = [
+        "new_orders_per_minute",
+        "new_orders",
+        "new_orders_rolled_back",
+        "response_ns_mean",
+        "service_ns_mean",
+    ];
+
     /// One warehouse of full size, and one terminal that does not pause.
     pub const DEFAULT: Self = Self {
         scale: Scale { warehouses: 1, divisor: 1 },

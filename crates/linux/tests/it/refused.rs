@@ -81,7 +81,10 @@ fn partitions_that_are_too_small_for_ubi_or_ubifs_are_refused_in_a_line() {
         (20, Ok(()), Err("a volume of 15 LEBs is too small for UBIFS")),
         (24, Ok(()), Ok(())),
     ] {
-        let machine = Machine::new(LZO, &shaped(|geometry| geometry.block_count = blocks));
+        let chip = shaped(|geometry| {
+            (geometry.block_count, geometry.pages_per_block) = (blocks, 32);
+        });
+        let machine = Machine::new(LZO, &chip);
         let recorder = Recorder::new(Clock::new(), "test");
         let formatted = Ubifs::format(&machine.partition().unwrap(), &recorder, &[], false);
         let told = |outcome: Result<(), &str>| outcome.map_err(str::to_owned);

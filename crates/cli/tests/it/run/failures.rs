@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{folder, installed, names, run};
+use crate::command::flysch;
 
 #[test]
 fn a_program_that_does_not_exist() {
@@ -136,6 +137,18 @@ fn a_database_that_another_program_writes_to() {
     assert_ne!(ran.code, Some(0));
     let notice = "a.db is locked by another program, so it could not be copied\n";
     assert!(ran.stderr.contains(notice), "{}", ran.stderr);
+}
+
+/// A program may make a file that flysch is to write. The other files are written all the same.
+#[test]
+fn a_file_that_the_program_made_is_kept() {
+    let folder = folder();
+    fs::write(folder.path().join("make"), "echo mine > b").expect("a script");
+    let ran = flysch(folder.path(), "run --calls a --trace b --out c -- /bin/sh make");
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("flysch: b: exists; --force replaces it\n"), "{}", ran.stderr);
+    assert_eq!(names(folder.path()), ["a", "b", "c", "make"]);
+    assert_eq!(fs::read(folder.path().join("b")).expect("it stays"), b"mine\n");
 }
 
 #[test]

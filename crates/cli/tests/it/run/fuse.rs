@@ -7,6 +7,7 @@ use std::process::Command;
 use super::blame::check_sums;
 use super::calls::compare;
 use super::{Ran, folder, installed, names, native, output_of, run};
+use crate::command::flysch;
 
 /// Its SQLite is part of it.
 const STATIC: &str = r#"
@@ -135,6 +136,23 @@ fn what_the_folder_holds_is_copied_in_and_written_back_if_asked() {
     output_of(folder.path(), "--fuse --write-back", &["sh", "-c", script]);
     assert_eq!(native(folder.path(), &[&shell, "a.db", "SELECT * FROM t"]), "1\n2\n");
     assert_eq!(names(folder.path()), ["a.db", "words"]);
+}
+
+/// Random numbers of the program's SQLite change no count where nothing is compressed.
+#[test]
+fn a_budget_of_a_folder_holds_in_each_run() {
+    let (Some(shell), true) = (installed("sqlite3"), can_mount()) else { return };
+    let folder = folder();
+    let rows = "INSERT INTO t VALUES(1);".repeat(20);
+    fs::write(folder.path().join("s"), format!("CREATE TABLE t(x);{rows}")).expect("a script");
+    for options in ["--on sqlite/jffs2 --compression none", "--on sqlite/ftl"] {
+        for update in ["--update", "", "", ""] {
+            let line =
+                format!("budget b.toml --fuse {options} {update} -- {shell} -init s a.db .quit");
+            let held = flysch(folder.path(), &line);
+            assert_eq!(held.code, Some(0), "{line}: {}", held.stderr);
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What every workload of the engine on the bare chip needs: memory and a database.
 
 use flysch::cache::Cache;
-use flysch::db::{Db, Options};
+use flysch::db::{Db, DbError, Options};
 use flysch::media::Partition;
 use flysch::row::Schema;
 use flysch_nand::NvRam;
@@ -72,7 +72,13 @@ impl EngineMemory {
                 (Db::open_with_nvram(chip, nvram, schema, options, &mut self.ram), "opening")
             }
         };
-        made.map_err(engine_error(&format!("{doing} the database")))
+        made.map_err(|error| match error {
+            DbError::Full if start == Start::Create => RunError::Worn {
+                bad: session.site.blocks().bad_count,
+                blocks: build.partition_blocks,
+            },
+            error => engine_error(&format!("{doing} the database"))(error),
+        })
     }
 }
 

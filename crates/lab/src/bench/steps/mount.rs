@@ -1,7 +1,10 @@
 //! The steps of the mount workload: transactions on a log, a stop, then a mount, opening the
 //! database, and the first write.
 
+use std::collections::BTreeMap;
+
 use flysch_chip::FaultPlan;
+use flysch_sqlite::{Safety, Settings};
 
 use super::chip::{EngineMemory, Start};
 use super::log::{self, Batch, Log, Plan};
@@ -16,6 +19,9 @@ use crate::workload::{Mount, Reading, Readings, Stop};
 /// The kinds of requests: mount the file systems, open the database, write one transaction.
 const KINDS: [&str; 3] = ["mount", "open", "write"];
 
+/// Readings of the first write after the mount.
+const FIRST_WRITE: u64 = 1;
+
 /// The state of the mount workload during a run.
 pub(super) struct MountSteps<'r> {
     mount: Mount,
@@ -24,6 +30,8 @@ pub(super) struct MountSteps<'r> {
     plan: &'r Plan<'r>,
     /// The engine's RAM, until the log is opened after the mount.
     ram: Option<&'r mut EngineMemory>,
+    /// The readings of the transactions that the mount left, once they are counted.
+    left: Option<u64>,
 }
 
 /// The machine after the stop, mounted again, and its open log.
@@ -40,7 +48,7 @@ impl<'r> MountSteps<'r> {
         ram: &'r mut EngineMemory,
     ) -> Self {
         let readings = Readings::new(scenario.alphabet, scenario.record_size, scenario.seed);
-        Self { mount, scenario, readings, plan, ram: Some(ram) }
+        Self { mount, scenario, readings, plan, ram: Some(ram), left: None }
     }
 
     /// The most readings that the log may hold: those that are inserted, the one whose transaction
@@ -51,6 +59,20 @@ impl<'r> MountSteps<'r> {
 
     fn one(&mut self) -> Batch {
         next(&mut self.readings, 1)
+    }
+
+    /// How many readings of `whole` must be there after the stop: the first write after the mount,
+    /// and what SQLite promises to keep. It may also roll back the last complete transaction:
+    /// unless it syncs the directory, the journal that it deleted may be there again.
+    fn least(&self, whole: u64) -> u64 {
+        let Settings { journal_mode, synchronous, .. } = self.scenario.settings;
+        if self.mount.stop == Stop::Clean || self.scenario.stack.engine != Engine::Sqlite {
+            return whole;
+        }
+        match Safety::of(journal_mode, synchronous, 1) {
+            Safety::Whole | Safety::WithoutLast => whole - 1,
+            Safety::WithoutSome | Safety::Nothing => FIRST_WRITE,
+        }
     }
 
     /// Run the transactions, then stop the machine by a power cut or by an unmount.
@@ -144,21 +166,27 @@ impl<'r> Steps for MountSteps<'r> {
         Ok(measured)
     }
 
-    /// Check that every transaction is there, and the interrupted one in full or not at all. SQLite
-    /// may also roll back the last complete one: unless it syncs the directory, the journal that it
-    /// deleted may be there again.
+    /// Check that every transaction is there that SQLite promises to keep, and the interrupted one
+    /// in full or not at all.
     fn check(&mut self, _: &Session<'_>, opened: &mut Self::Opened) -> Result<(), RunError> {
         let Restarted { session, log } = opened.as_mut().expect("it was measured");
         let Scenario { fill, requests, .. } = *self.scenario;
         let times = Reading::time_of(fill)..=Reading::time_of(fill + requests + 1);
         let came = log.by_time(session, times)?;
-        let whole = u64::from(requests) + 1;
-        let is_cut = self.mount.stop == Stop::Cut;
-        let may_go_back = is_cut && self.scenario.stack.engine == Engine::Sqlite;
-        let expected = whole - u64::from(may_go_back)..=whole + u64::from(is_cut);
-        if expected.contains(&came) {
-            return Ok(());
+        let whole = u64::from(requests) + FIRST_WRITE;
+        let most = whole + u64::from(self.mount.stop == Stop::Cut);
+        if !(self.least(whole)..=most).contains(&came) {
+            let what = format!("{came} readings of {whole} are there after the mount");
+            return Err(RunError::Broken(what));
         }
-        Err(RunError::Broken(format!("{came} readings of {whole} are there after the mount")))
+        self.left = Some(came - FIRST_WRITE);
+        Ok(())
+    }
+
+    /// How many readings are left, where SQLite promises to keep no particular one.
+    fn found(&self) -> BTreeMap<&'static str, f64> {
+        let left = self.left.filter(|_| self.least(u64::MAX) == FIRST_WRITE);
+        let left = left.and_then(|left| u32::try_from(left).ok()).map(f64::from);
+        Mount::FIGURES.into_iter().zip(left).collect()
     }
 }

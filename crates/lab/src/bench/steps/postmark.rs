@@ -164,20 +164,18 @@ impl PostmarkSteps {
 impl Tally {
     #[expect(clippy::cast_precision_loss, reason = "figures for people, far below 2^52")]
     fn figures(&self) -> BTreeMap<&'static str, f64> {
-        BTreeMap::from([
-            ("files_read", f64::from(self.read_count)),
-            ("files_appended", f64::from(self.append_count)),
-            ("files_created", f64::from(self.create_count)),
-            ("files_deleted", f64::from(self.delete_count)),
-            ("bytes_read", self.bytes_read as f64),
-            ("bytes_written", self.bytes_written as f64),
-            ("read_time_ms", self.read_ns as f64 / 1e6),
+        let values = [
+            f64::from(self.read_count),
+            f64::from(self.append_count),
+            f64::from(self.create_count),
+            f64::from(self.delete_count),
+            self.bytes_read as f64,
+            self.bytes_written as f64,
+            self.read_ns as f64 / 1e6,
             // In units of 2^20 bytes a second. 0 if no file was read, as `bytes_read` is then 0.
-            (
-                "read_mb_s",
-                self.bytes_read as f64 / 1_048_576.0 / (self.read_ns.max(1) as f64 / 1e9),
-            ),
-        ])
+            self.bytes_read as f64 / 1_048_576.0 / (self.read_ns.max(1) as f64 / 1e9),
+        ];
+        Postmark::FIGURES.into_iter().zip(values).collect()
     }
 }
 

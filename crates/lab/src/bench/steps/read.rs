@@ -31,7 +31,7 @@ impl ReadSteps {
 fn ended(interval: Interval<'_>, done: u64) -> Measured {
     let mean = interval.mean_request_us();
     let mut measured = Measured::new(interval.end(), done);
-    measured.figures.insert("mean_request_us", mean);
+    measured.figures = Read::FIGURES.into_iter().zip([mean]).collect();
     measured
 }
 

@@ -205,12 +205,13 @@ impl Tally {
         let minutes = time_ns as f64 / 60e9;
         let count = self.response_ns.len() as f64;
         let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / count;
-        BTreeMap::from([
-            ("new_orders_per_minute", f64::from(self.new_orders) / minutes),
-            ("new_orders", f64::from(self.new_orders)),
-            ("new_orders_rolled_back", f64::from(self.rolled_back)),
-            ("response_ns_mean", mean(&self.response_ns)),
-            ("service_ns_mean", mean(service_ns)),
-        ])
+        let values = [
+            f64::from(self.new_orders) / minutes,
+            f64::from(self.new_orders),
+            f64::from(self.rolled_back),
+            mean(&self.response_ns),
+            mean(service_ns),
+        ];
+        Tpcc::FIGURES.into_iter().zip(values).collect()
     }
 }
