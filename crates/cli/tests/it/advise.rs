@@ -129,7 +129,7 @@ fn a_workload_has_as_many_transactions_as_in_bench() {
 fn few_transactions_are_as_safe_as_many() {
     let folder = folder();
     let [(_, single), ..] = scripts();
-    let two: String = single.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let two = single.lines().take(2).collect::<Vec<_>>().join("\n");
     for (name, text) in [("two.sql", two.as_str()), ("none.sql", "SELECT 1;")] {
         fs::write(folder.path().join(name), text).expect("a script");
         let line = format!("advise {name} {OPTIONS} --format json");

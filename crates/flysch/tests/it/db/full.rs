@@ -385,7 +385,6 @@ fn replace_rows(batch: usize, turns: u32) {
     }
     let moved = db.moved_pages() - moved;
     let filled = pages(&db) - filled - moved;
-    println!("{moved} pages were moved for {filled}");
     assert!(moved < filled, "{moved} pages were moved for {filled} of {turns} transactions");
     assert!(db.stats().erases > 2 * db.stats().blocks, "{:?}", db.stats());
     assert_eq!(count(&mut db), i64::from(options.capacity));
