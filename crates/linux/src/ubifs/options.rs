@@ -94,7 +94,7 @@ pub enum MountError {
         /// Number of LEBs of the volume.
         lebs: u32,
     },
-    /// The LEBs are smaller than [`LEB_SIZE_MIN`].
+    /// The LEBs are smaller than 15 KiB, the least that Linux takes.
     LebTooSmall {
         /// Size of a LEB, bytes.
         bytes: u32,
