@@ -181,12 +181,14 @@ impl Args {
 
     /// Refuse an option that is for the other kind of subject.
     fn check_subject(&self, is_file: bool) -> Result<(), Failure> {
-        let message = match is_file {
-            true if self.requests.is_some() => "--requests is for workloads",
-            false if !self.database.is_empty() => "--database is for recordings and scripts",
-            true | false => return Ok(()),
-        };
-        Err(Failure::Message(message.to_owned()))
+        let refuse = |message: &str| Err(Failure::Message(message.to_owned()));
+        if is_file && self.requests.is_some() {
+            return refuse("--requests is for workloads");
+        }
+        if !is_file && !self.database.is_empty() {
+            return refuse("--database is for recordings and scripts");
+        }
+        Ok(())
     }
 }
 

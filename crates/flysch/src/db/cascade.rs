@@ -58,10 +58,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let keys = self.constraints.foreign_keys;
         for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {
             let mut find = self.children_of(parent, *key)?;
-            while let Some((pointer, place)) = find.next_place(self)? {
-                if (pointer, place) == (parent.pointer, parent.place) {
-                    continue;
-                }
+            while let Some((pointer, place)) = self.next_child(&mut find, parent)? {
                 let child = self.seat_at(pointer, place)?;
                 debug_assert!(child.head.table == key.table, "the key's table has the children");
                 match key.on_delete {
@@ -84,13 +81,22 @@ impl<N: Nand> Db<'_, '_, N> {
         let keys = self.constraints.foreign_keys.iter();
         for key in keys.filter(|key| key.parent == parent.head.table) {
             let mut find = self.children_of(parent, *key)?;
-            while let Some(found) = find.next_place(self)? {
-                if found != (parent.pointer, parent.place) {
-                    return Ok(true);
-                }
+            if self.next_child(&mut find, parent)?.is_some() {
+                return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The pointer and the place of the next row that refers to `parent`, and is not the parent
+    /// itself.
+    fn next_child(&mut self, find: &mut Find, parent: Seat) -> Result<Option<(u32, u32)>, DbError> {
+        while let Some(found) = find.next_place(self)? {
+            if found != (parent.pointer, parent.place) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// A cursor over the rows that refer to `parent` by a foreign key. Cost: none, but that of the

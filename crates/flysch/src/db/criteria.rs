@@ -155,7 +155,7 @@ impl<const COUNT: usize> Matches<COUNT> {
     ) -> Result<Option<RowView<'o, 's>>, DbError> {
         let db = reader.reading()?;
         db.check_past(self.stand.table)?;
-        if !db.begins(&mut self.stand.since) && db.leads_elsewhere(self.stand.since) {
+        if db.has_lost_place(&mut self.stand.since) {
             return Err(DbError::Stale);
         }
         let found = self.stand.next(db, &self.tests, &mut self.sources)?;

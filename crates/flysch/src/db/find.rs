@@ -257,7 +257,7 @@ impl Find {
             return Ok(None);
         }
         let is_unique = db.index(self.wanted.table, self.wanted.index)?.is_unique;
-        if !is_unique && !db.begins(&mut self.since) && db.leads_elsewhere(self.since) {
+        if !is_unique && db.has_lost_place(&mut self.since) {
             return Err(DbError::Stale);
         }
         let found = if is_unique {

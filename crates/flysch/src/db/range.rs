@@ -128,7 +128,7 @@ impl KeyRange {
         let kept = db.kept(self.bounds.table, self.bounds.index)?;
         let is_unique = db.index(self.bounds.table, self.bounds.index)?.is_unique;
         self.has_one_row = is_unique && !kept.may_meet;
-        if !db.begins(&mut self.since) && db.leads_elsewhere(self.since) {
+        if db.has_lost_place(&mut self.since) {
             // Where each key has one row, the next row is found by its key, wherever it lies.
             if !self.has_one_row || self.entry.is_some() {
                 return Err(DbError::Stale);

@@ -288,6 +288,11 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         !began_here && (since.moves != self.compaction.moves || self.has_jumped(since))
     }
 
+    /// Whether a cursor that holds pointers, and has begun before this call, has lost its place.
+    pub(super) fn has_lost_place(&self, since: &mut Since) -> bool {
+        !self.begins(since) && self.leads_elsewhere(*since)
+    }
+
     /// Whether pointers that the reader sees may lead elsewhere since a cursor was made: rows were
     /// moved, or the tail came to another page, as a transaction was rolled back or a program
     /// failed.

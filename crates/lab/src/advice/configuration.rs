@@ -3,11 +3,12 @@
 
 use std::fmt;
 
+use flysch_sqlite::{JournalMode, Synchronous};
+
 use crate::bench::grid::{CompressionOption, spread};
 use crate::bench::scenario::Scenario;
 use crate::machine::stack::{Main, Stack};
 use crate::recording::Variant;
-use flysch_sqlite::{JournalMode, Synchronous};
 
 /// One combination of settings. `None` keeps the value of the program or of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
