@@ -30,8 +30,10 @@ pub(super) type Rank = (End, u32, u32);
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) code: u64,
-    /// The last row that had its turn.
+    /// The last row that had its turn, or the last place that rows of its key may have.
     after: Option<Rank>,
+    /// The pointer and the place of that row, if it has its turn again.
+    again: Option<(u32, u32)>,
     /// Pointers and places of the rows that come next, the next one at the end.
     next: [(u32, u32); ROOM],
     len: u8,
@@ -51,6 +53,8 @@ pub(super) struct Bounds {
     /// The ends of the range, where codes alone cannot tell whether a row lies between them.
     pub(super) ends: Option<(End, End)>,
     pub(super) direction: Direction,
+    /// Whether each key has one row.
+    pub(super) is_unique: bool,
 }
 
 /// The rows that come first of those seen in a pass.
@@ -70,12 +74,28 @@ impl Bounds {
     fn comes_before(&self, one: &Rank, other: &Rank) -> bool {
         if self.direction == Direction::Forward { one < other } else { one > other }
     }
+
+    /// A place behind every row of a key.
+    const fn last_of(&self, key: End) -> Rank {
+        match self.direction {
+            Direction::Forward => (key, u32::MAX, u32::MAX),
+            Direction::Backward => (key, 0, 0),
+        }
+    }
 }
 
 impl Group {
     pub(super) const fn new(code: u64) -> Self {
-        let next = [(0, 0); ROOM];
-        Self { code, after: None, next, len: 0, is_whole: false, is_over: false, found_at: None }
+        Self {
+            code,
+            after: None,
+            again: None,
+            next: [(0, 0); ROOM],
+            len: 0,
+            is_whole: false,
+            is_over: false,
+            found_at: None,
+        }
     }
 
     /// The pointer and the place of the next row; None behind the last one. Cost: a lookup of the
@@ -97,7 +117,7 @@ impl Group {
             };
             self.len = left;
             let (pointer, place) = self.next[usize::from(left)];
-            self.after = Some(db.rank_at(bounds, (pointer, place))?);
+            (self.after, self.again) = (Some(db.rank_at(bounds, (pointer, place))?), None);
             if self.is_current(db, bounds, (pointer, place))? {
                 return Ok(Some((pointer, place)));
             }
@@ -111,9 +131,18 @@ impl Group {
     }
 
     /// Have the row that was given last be the next one again, as it was not copied.
-    pub(super) const fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         debug_assert!((self.len as usize) < ROOM, "the row has left a place");
-        (self.len, self.is_over) = (self.len + (!self.is_over) as u8, false);
+        (self.len, self.is_over) = (self.len + u8::from(!self.is_over), false);
+        self.again = self.after.map(|(_, pointer, place)| (pointer, place));
+    }
+
+    /// Leave the key of the row that was given last, if no other row has it: an update may have put
+    /// another entry of it.
+    pub(super) fn leave(&mut self, bounds: &Bounds) {
+        if let Some((key, ..)) = self.after.filter(|(key, ..)| bounds.is_unique && key.is_whole()) {
+            self.after = Some(bounds.last_of(key));
+        }
     }
 
     /// Whether a lookup by the primary key ends at this very row. It tells a row that was replaced,
@@ -195,7 +224,9 @@ impl Group {
             let view = RowView::parse_front(schema, row, base)?;
             if sight.sees(&view) && sought.is_met_by(&view, (index, &hash), kept) {
                 let rank = (End::front(columns_of(&view, index)), pointer, place);
-                if self.after.as_ref().is_none_or(|after| bounds.comes_before(after, &rank)) {
+                let is_again = self.again == Some((pointer, place));
+                let is_behind = |after: &Rank| bounds.comes_before(after, &rank);
+                if is_again || self.after.as_ref().is_none_or(is_behind) {
                     pass.offer(&rank, bounds);
                 }
             }

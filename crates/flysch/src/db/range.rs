@@ -3,8 +3,9 @@
 //! 1. Rows come in the order of their keys. Entries have the first 8 bytes of a key: where several
 //!    keys have one code, their rows are read to order them, see [`Group`].
 //! 2. What is inserted while a cursor is under way may be given or not. So may a row that is
-//!    replaced be given again, in an index in which several rows may have one key: whoever changes
-//!    the rows that such a cursor gives takes the keys of some of them first.
+//!    replaced be given again, in an index in which several rows may have one key, and among unique
+//!    keys of more than 64 bytes: whoever changes the rows that such a cursor gives takes the keys
+//!    of some of them first.
 
 use flysch_nand::Nand;
 
@@ -26,13 +27,13 @@ pub struct KeyRange {
     range: Range,
     entry: Option<Entry>,
     passed: u32,
-    /// Code and pointer of the entry before.
-    last: Option<(u64, u32)>,
+    /// Code and pointer of the entry before; without a pointer, all entries of the code are passed.
+    last: Option<(u64, Option<u32>)>,
     /// The code whose rows are being given in the order of their keys.
     group: Option<Group>,
     since: Since,
-    /// Whether each code has one row.
-    has_one_row: bool,
+    /// Whether the code of the entry under way has one row.
+    is_only: bool,
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -97,14 +98,14 @@ impl<N: Nand> Db<'_, '_, N> {
         let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
         let descends = direction == Direction::Backward;
         Ok(KeyRange {
-            bounds: Bounds { table, index, ends, direction },
+            bounds: Bounds { table, index, ends, direction, is_unique: indexed.is_unique },
             range: Range::between(kept.number, (from, to), descends),
             entry: None,
             passed: 0,
             last: None,
             group: None,
             since: self.since(),
-            has_one_row: false,
+            is_only: false,
         })
     }
 }
@@ -126,11 +127,9 @@ impl KeyRange {
         let db = reader.reading()?;
         db.check_past(self.bounds.table)?;
         let kept = db.kept(self.bounds.table, self.bounds.index)?;
-        let is_unique = db.index(self.bounds.table, self.bounds.index)?.is_unique;
-        self.has_one_row = is_unique && !kept.may_meet;
         if db.has_lost_place(&mut self.since) {
-            // Where each key has one row, the next row is found by its key, wherever it lies.
-            if !self.has_one_row || self.entry.is_some() {
+            // Where each code has one row, the next row is found by its key, wherever it lies.
+            if !self.bounds.is_unique || kept.may_meet || self.entry.is_some() {
                 return Err(DbError::Stale);
             }
             self.since = db.since();
@@ -147,11 +146,11 @@ impl KeyRange {
         let entry = self.entry;
         match self.group.as_mut().filter(|group| entry.is_none() || group.is_under_way()) {
             Some(group) if !is_copied => group.give_back(),
-            Some(_) => {}
+            Some(group) => group.leave(&self.bounds),
             None if !is_copied => self.passed = place,
             None => {
-                if let Some(entry) = entry.filter(|_| self.has_one_row) {
-                    self.leave(entry);
+                if let Some(entry) = entry.filter(|_| self.is_only) {
+                    self.leave(entry, None);
                 }
             }
         }
@@ -178,7 +177,7 @@ impl KeyRange {
             let is_fresh = self.entry.is_none();
             let Some(entry) = self.next_entry(db)? else { return Ok(None) };
             if self.group.as_ref().is_some_and(|group| group.code == entry.code) {
-                self.leave(entry);
+                self.leave(entry, Some(entry.pointer));
                 continue;
             }
             if is_past {
@@ -186,7 +185,7 @@ impl KeyRange {
                 continue;
             }
             if is_ended(entry) {
-                self.leave(entry);
+                self.leave(entry, Some(entry.pointer));
                 continue;
             }
             self.entry = Some(entry);
@@ -198,13 +197,16 @@ impl KeyRange {
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
             let Some(place) = found else {
-                self.leave(entry);
+                self.leave(entry, Some(entry.pointer));
                 continue;
             };
-            if kept.may_meet && !is_told(db, &self.bounds, kept, (entry.pointer, place))? {
+            let is_told =
+                !kept.may_meet || is_told(db, &self.bounds, kept, (entry.pointer, place))?;
+            if !is_told {
                 self.group = Some(Group::new(entry.code));
                 continue;
             }
+            self.is_only = self.bounds.is_unique;
             if is_fresh && self.bounds.index == 0 {
                 // An update of the row need not look for it.
                 db.store.note_newest(kept.number, entry.code, Newest::At(entry.pointer));
@@ -221,7 +223,7 @@ impl KeyRange {
         loop {
             let next = self.range.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])?;
             let is_last = next.zip(self.last).is_some_and(|(it, (code, pointer))| {
-                it.code == code && (self.has_one_row || it.pointer == pointer)
+                it.code == code && pointer.is_none_or(|pointer| it.pointer == pointer)
             });
             if !is_last {
                 return Ok(next);
@@ -229,8 +231,8 @@ impl KeyRange {
         }
     }
 
-    fn leave(&mut self, entry: Entry) {
-        self.last = Some((entry.code, entry.pointer));
+    fn leave(&mut self, entry: Entry, pointer: Option<u32>) {
+        self.last = Some((entry.code, pointer));
         (self.entry, self.passed) = (None, 0);
     }
 }

@@ -154,7 +154,7 @@ impl End {
     /// The end that these values make; None where they take more than [`END_SIZE`] bytes.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (ColumnType, Value<'v>)>) -> Option<Self> {
         let end = Self::front(values);
-        (usize::from(end.size) <= END_SIZE).then_some(end)
+        end.is_whole().then_some(end)
     }
 
     /// The first [`END_SIZE`] bytes of these values. Where there are more, the size says one more
@@ -178,6 +178,11 @@ impl End {
     /// The bytes that are kept.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len().min(END_SIZE)]
+    }
+
+    /// Whether all bytes of the values are kept.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.len() <= END_SIZE
     }
 
     /// Number of bytes of the end.

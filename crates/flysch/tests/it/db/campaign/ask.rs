@@ -100,7 +100,7 @@ pub(super) fn everything<'d, N: Nand + 'd>(
             (_, asked) => shown.push(asked?),
         }
     }
-    if world.asked == Asked::Everything && shown.len() == world.schema.tables.len() {
+    if world.asked >= Asked::Everything && shown.len() == world.schema.tables.len() {
         queries::joins(reader, world, &shown)?;
     }
     Ok(())
@@ -143,7 +143,7 @@ fn table<'d, N: Nand + 'd>(
             queries::range(reader, (number, at, index), &keys, &rows)?;
         }
     }
-    if world.asked == Asked::Everything {
+    if world.asked >= Asked::Everything {
         queries::table(reader, (number, table), &rows)?;
     }
     let Some(last) = table.indexes.len().checked_sub(1) else { return Ok(rows.into_owned()) };

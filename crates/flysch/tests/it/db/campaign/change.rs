@@ -12,7 +12,7 @@ use super::constraints::{Outcome, Rules};
 use super::rows::{self, Answer, Row, State};
 use super::world::World;
 
-type Tx<'d, 'ram, 'n> = Transaction<'d, 'ram, 'static, &'n mut FaultInjector>;
+pub(super) type Tx<'d, 'ram, 'n> = Transaction<'d, 'ram, 'static, &'n mut FaultInjector>;
 
 /// Why a life ended early.
 pub(super) enum End {
@@ -64,15 +64,17 @@ pub(super) fn go_back(
     Ok(true)
 }
 
-/// Draw a change, make it in the database and in the model, and compare what both say: this.
+/// Draw a change, make it in the database and in the model, and compare what both say: this. It is
+/// one of this row of a table, or of any.
 pub(super) fn change(
     tx: &mut Tx<'_, '_, '_>,
-    prng: &mut Prng,
-    world: &World,
+    (prng, world): (&mut Prng, &World),
     after: &mut State,
+    of: Option<(u8, Row)>,
 ) -> Step<Answer> {
-    let number = prng.below(world.schema.tables.len() as u64) as u8;
-    let table = &world.schema.tables[usize::from(number)];
+    let tables = world.schema.tables;
+    let number = of.as_ref().map_or_else(|| prng.below(tables.len() as u64) as u8, |of| of.0);
+    let table = &tables[usize::from(number)];
     let rules = Rules::of(world);
     let mut row = rows::draw(prng, table, world);
     rules.relate(number, &mut row, after, prng);
@@ -85,13 +87,14 @@ pub(super) fn change(
         assert_eq!(said, wanted, "insert of {row:?} in table {}", table.name);
         return Ok(said);
     };
-    // Most changes are of rows that are there.
-    if prng.below(3) > 0
-        && let Some(key) = after[usize::from(number)].any_key(prng)
-    {
-        for (column, value) in primary.columns.iter().zip(key) {
-            row[usize::from(*column)] = value.clone();
-        }
+    let of = match of {
+        Some((_, row)) => Some(rows::key_of(&row, primary)),
+        // Most changes are of rows that are there.
+        None if prng.below(3) > 0 => after[usize::from(number)].any_key(prng).cloned(),
+        None => None,
+    };
+    for (column, value) in primary.columns.iter().zip(of.into_iter().flatten()) {
+        row[usize::from(*column)] = value;
     }
     let key = rows::key_of(&row, primary);
     let op = match prng.below(12) {

@@ -16,6 +16,7 @@ use super::history::{History, Life};
 use super::queries;
 use super::rot::{self, Open, Rot};
 use super::rows::State;
+use super::walks::{self, Walk};
 use super::world::{Asked, World};
 
 /// What came about.
@@ -36,6 +37,9 @@ pub(super) struct Tally {
     pub(super) savepoints: u64,
     /// Changes that a constraint forbade.
     pub(super) forbidden: u64,
+    /// Cursors that came to their ends among changes, and that had lost their places.
+    pub(super) walked: u64,
+    pub(super) lost: u64,
     /// Sorts that went to flash.
     pub(super) spilled: u64,
     /// Blocks that rings gave back in one life, at most; of all histories together.
@@ -61,6 +65,8 @@ impl Tally {
         self.commits_asked += other.commits_asked;
         self.savepoints += other.savepoints;
         self.forbidden += other.forbidden;
+        self.walked += other.walked;
+        self.lost += other.lost;
         self.spilled += other.spilled;
         self.given_back += other.given_back;
         self.lost_pages += other.lost_pages;
@@ -149,16 +155,17 @@ impl Device {
         let mut prng = life.prng(seed, None);
         self.arm(life, &mut prng);
         let Self { world, nand, memory, ram, states, past, times, tally, rot } = self;
-        if world.asked == Asked::Everything && prng.below(8) == 0 {
+        if world.asked >= Asked::Everything && prng.below(8) == 0 {
             *ram += [16, 300, 3000][prng.below(3) as usize];
         }
         let mut ram = vec![0; *ram];
         let opened = Db::open_with_nvram(nand, lent(memory), world.schema, world.options, &mut ram);
         let end = done(opened).and_then(|mut db| {
             tally.mounts += 1;
-            let (held, given) = (Vec::new(), None);
+            let (held, walks, given) = (Vec::new(), Vec::new(), None);
             db.set_constraints(world.constraints).expect("the constraints fit the schema");
-            let session = Session { db, world, states, past, times, tally, rot, held, given };
+            let session =
+                Session { db, world, states, past, times, tally, rot, held, walks, given };
             session.live((seed, life), &mut prng)
         });
         self.tally.cuts += u64::from(matches!(end, Err(End::Cut)));
@@ -211,6 +218,7 @@ struct Session<'d> {
     tally: &'d mut Tally,
     rot: &'d mut Rot,
     held: Vec<Held>,
+    walks: Vec<Walk>,
     /// Blocks that the rings gave back, as far as the newest state knows.
     given: Option<u32>,
 }
@@ -240,6 +248,10 @@ impl Session<'_> {
             if self.world.schema.ring_count() > 0 {
                 self.db.set_time(self.db.time() + prng.below(4));
             }
+            if self.world.asked >= Asked::AmongChanges && prng.below(3) == 0 {
+                let state = self.states.last().expect("there is a state");
+                done(walks::go_on((&mut self.walks, self.tally), &mut self.db, state, &mut prng))?;
+            }
             match prng.below(24) {
                 0 => {
                     let budget = Budget { operations: prng.below(300) as u32 };
@@ -258,6 +270,7 @@ impl Session<'_> {
                 }
                 4 => self.hold(&mut prng)?,
                 6 if *self.rot != Rot::Never => {
+                    self.walks.clear();
                     done(rot::begin(&mut self.db, &mut prng, self.rot))?;
                     self.repair(Rot::Again, &mut prng)?;
                 }
@@ -276,7 +289,7 @@ impl Session<'_> {
     /// Repair what has rotten. Where rows rose, the history is over.
     fn repair(&mut self, after: Rot, prng: &mut Prng) -> Step {
         let steps =
-            if self.world.asked == Asked::Everything { prng.below(3) * prng.below(30) } else { 0 };
+            if self.world.asked >= Asked::Everything { prng.below(3) * prng.below(30) } else { 0 };
         let states = (self.world, self.states.as_slice());
         done(rot::repair(&mut self.db, states, (self.tally, self.rot), (after, steps)))?;
         if *self.rot == Rot::Risen { Err(End::Left) } else { Ok(()) }
@@ -379,7 +392,11 @@ impl Session<'_> {
             if self.world.goes_back && prng.below(self.world.goes_back_in) == 0 {
                 self.tally.savepoints += u64::from(go_back(&mut tx, prng, &mut marks, &mut after)?);
             }
-            match change(&mut tx, prng, self.world, &mut after) {
+            let mut of = None;
+            if self.world.asked >= Asked::AmongChanges && prng.below(6) == 0 {
+                of = done(walks::go_on((&mut self.walks, self.tally), &mut tx, &after, prng))?;
+            }
+            match change(&mut tx, (prng, self.world), &mut after, of) {
                 Err(End::Left) => {
                     self.tally.refused += 1;
                     return if prng.below(4) == 0 { done(tx.roll_back()) } else { Ok(()) };
@@ -387,7 +404,7 @@ impl Session<'_> {
                 changed => self.tally.forbidden += u64::from(changed?.is_forbidden()),
             }
         }
-        if self.world.asked == Asked::Everything && prng.below(30) == 0 {
+        if self.world.asked >= Asked::Everything && prng.below(30) == 0 {
             done(ask::everything(&mut tx, self.world, &after, When::Now))?;
         }
         match prng.below(10) {

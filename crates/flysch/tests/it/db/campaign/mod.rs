@@ -12,9 +12,11 @@ mod device;
 mod found;
 mod history;
 mod joins;
+mod keys;
 mod queries;
 mod rot;
 mod rows;
+mod walks;
 mod world;
 
 use std::cell::RefCell;
@@ -30,6 +32,7 @@ use history::History;
 const HISTORIES: u64 = 72;
 const WITH_CONSTRAINTS: u64 = 20;
 const WITH_QUERIES: u64 = 20;
+const WITH_WALKS: u64 = 16;
 /// Histories that are tried to make a failure smaller.
 const TRIES: u64 = 600;
 
@@ -90,6 +93,12 @@ fn histories_with_constraints_are_survived() {
 #[test]
 fn histories_with_queries_are_survived() {
     survive(queries::FROM, WITH_QUERIES);
+}
+
+#[test]
+fn histories_with_cursors_among_changes_are_survived() {
+    let tally = survive(keys::FROM, WITH_WALKS);
+    assert!(tally.walked > 0, "cursors come to their ends: {tally:?}");
 }
 
 /// Live through so many histories from a seed on.

@@ -73,7 +73,7 @@ pub(super) fn range<'d, N: Nand + 'd>(
 
 /// Whether so many rows agree in the first bytes of their keys that a range, which reads all of
 /// them for every few that it gives, would take most of the time of a history.
-fn is_crowded(index: &Index<'_>, rows: &Rows) -> bool {
+pub(super) fn is_crowded(index: &Index<'_>, rows: &Rows) -> bool {
     let mut counts: BTreeMap<Row, usize> = BTreeMap::new();
     for row in rows.iter() {
         *counts.entry(front(index, row)).or_default() += 1;
@@ -103,7 +103,7 @@ fn front(index: &Index<'_>, row: &Row) -> Row {
 }
 
 /// A range between these ends; None where it is refused because one of them is too long.
-fn unless_long(
+pub(super) fn unless_long(
     range: Result<KeyRange, DbError>,
     ends: [&[Val]; 2],
 ) -> Result<Option<KeyRange>, DbError> {
@@ -242,7 +242,7 @@ pub(super) fn times<N: Nand>(
 ) -> Result<(), DbError> {
     let count = times.len();
     let some = times.values().skip(count / 3).step_by((count / 4).max(1));
-    for &time in some.filter(|_| world.asked == Asked::Everything) {
+    for &time in some.filter(|_| world.asked >= Asked::Everything) {
         for table in 0..world.schema.tables.len() as u8 {
             let Some(commits) = db.commits_at(table, time)? else { continue };
             let last = times.range(..=commits).next_back();

@@ -44,8 +44,8 @@ impl Val {
             ColumnType::Bool => Self::Bool(key.is_multiple_of(2)),
             ColumnType::Integer => Self::Integer(key.cast_signed() * 7 - 100),
             ColumnType::Real => Self::Real(key as i32 * 3 - 50),
-            // Different keys differ within eight bytes.
-            ColumnType::Text => Self::Text(format!("{key:06}{}", "t".repeat(len))),
+            // Different keys differ within eight bytes, but where all texts begin alike.
+            ColumnType::Text => Self::Text(format!("{}{key:06}{}", world.alike, "t".repeat(len))),
             ColumnType::Blob => {
                 // No key has the code of null.
                 let key = key + 1;
@@ -179,6 +179,16 @@ impl Rows {
 
     pub(super) fn find(&self, key: &Row) -> Option<&Row> {
         self.by_key.get(key)
+    }
+
+    /// When the row of a key was appended.
+    pub(super) fn stamp(&self, key: &Row) -> Option<u64> {
+        self.stamps.get(key).copied()
+    }
+
+    /// The rows with their keys, and when they were appended.
+    pub(super) fn stamped(&self) -> impl Iterator<Item = (&Row, u64, &Row)> {
+        self.by_key.iter().map(|(key, row)| (key, self.stamps[key], row))
     }
 
     fn taken(&self, table: &Table<'_>, row: &Row, own: Option<&Row>) -> Option<u8> {

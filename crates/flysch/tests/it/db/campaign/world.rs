@@ -8,7 +8,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema,
 use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
-use super::{constraints, queries};
+use super::{constraints, keys, queries};
 use crate::db::image::geometry;
 
 /// A chip, a schema, memory, and the sizes that values are drawn by.
@@ -26,6 +26,8 @@ pub(super) struct World {
     pub(super) failures: u32,
     /// Values of a key column.
     pub(super) keys: u64,
+    /// What all texts begin with.
+    pub(super) alike: &'static str,
     /// Bytes of a text or blob that is in no index, at most.
     pub(super) bytes_max: u64,
     /// Changes of a transaction, at most.
@@ -49,6 +51,8 @@ pub(super) enum Asked {
     /// For all that queries make of tables, also within transactions. It has more memory now and
     /// then.
     Everything,
+    /// By cursors that go on among changes, too.
+    AmongChanges,
 }
 
 /// The seed from which on there are transactions that take more blocks than a record can name.
@@ -60,7 +64,7 @@ pub(super) const fn has_large(seed: u64) -> bool {
 }
 
 /// One of some things.
-fn one<T: Copy>(prng: &mut Prng, things: &[T]) -> T {
+pub(super) fn one<T: Copy>(prng: &mut Prng, things: &[T]) -> T {
     things[prng.below(things.len() as u64) as usize]
 }
 
@@ -86,7 +90,7 @@ impl World {
             _ => None,
         };
         let schema = without_indexes(with_rings(draw_schema(prng), seed), seed);
-        let schema = with_ranges(schema, seed);
+        let schema = with_ranges(keys::draw(schema, seed), seed);
         let (schema, constraints) = constraints::draw(schema, seed);
         let capacity = one(prng, &[2, 2, 16, 1000, 100_000]);
         let options = Options { partition: Some(partition), seed: prng.next(), capacity };
@@ -102,17 +106,22 @@ impl World {
             bad,
             failures: one(prng, &[0, 0, 0, 1000, 4000]),
             keys: one(prng, &[3, 30, 120, 120, 400]),
+            alike: "",
             bytes_max,
             batch_max: one(prng, &[1, 4, 12, 60]),
             large_max: if is_large { 1_000 } else { 0 },
             goes_back: matches!(seed % 4, 0 | 3) || is_large && is_late,
             asked: match seed {
+                keys::FROM.. => Asked::AmongChanges,
                 queries::FROM.. => Asked::Everything,
                 constraints::FROM.. => Asked::Together,
                 _ => Asked::Keys,
             },
             goes_back_in: if is_large && is_late { 60 } else { 8 },
         };
+        if seed >= keys::FROM && world.keys <= 30 && seed.is_multiple_of(8) {
+            world.alike = keys::ALIKE;
+        }
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
         world
     }
