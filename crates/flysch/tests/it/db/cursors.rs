@@ -260,6 +260,22 @@ fn a_range_of_keys_that_share_codes_gives_each_row_once_while_they_are_replaced(
     }
 }
 
+/// More rows of one text than a pass over them keeps.
+#[test]
+fn all_rows_of_one_key_come_however_many_they_are() {
+    let (mut image, mut ram) = (Image::of(1024, 32, 64), vec![0; 12_000]);
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    for id in 0..50 {
+        tx.insert(0, &[id.into(), 1.into(), NAMES[0][0]]).unwrap();
+    }
+    tx.commit(Durability::Durable).unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut range = db.prefix(0, 3, &NAMES[0], direction).unwrap();
+        assert_eq!(range.count(&mut db, &mut [0; 200]).unwrap(), 50, "{direction:?}");
+    }
+}
+
 /// Rows are added to the page on which a backward scan stands, or taken back from it.
 #[test]
 fn a_backward_scan_keeps_its_place_on_the_last_page() {
