@@ -53,7 +53,7 @@ pub struct Check {
 /// A foreign key: rows of a table refer to rows of another table, or of the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// The table whose rows refer.
+    /// The table whose rows refer. It has a primary key, by which a delete finds them.
     pub table: u8,
     /// The index over the columns that refer, in the order of the parent's primary key.
     pub index: u8,

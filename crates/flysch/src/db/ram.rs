@@ -17,10 +17,16 @@ const SCRATCH_MIN: usize = 2 * CELL_SIZE;
 /// and as many blocks of it as the options say. It is what [`DbError::RamTooSmall`] would tell.
 ///
 /// # Panics
-/// Where the schema breaks a rule; in a constant that is an error of the compiler.
+/// Where the schema breaks a rule, or pages or blocks are none for which an open would not say
+/// [`DbError::Geometry`]; in a constant that is an error of the compiler.
 pub const fn ram_needed(schema: &Schema<'_>, geometry: &Geometry, options: &Options) -> usize {
     assert!(schema.check().is_ok(), "the schema breaks a rule");
     let partition = options.partition_on(geometry);
+    let Geometry { page_size, pages_per_block, .. } = *geometry;
+    assert!(page_size >= 512 && page_size <= 16_384, "pages have 512 bytes to 16 KiB");
+    assert!(pages_per_block >= 8 && pages_per_block <= 256, "blocks have 8 to 256 pages");
+    let count = partition.count;
+    assert!(count >= Partition::COUNT_MIN && count <= 8192, "partitions have 24 to 8,192 blocks");
     let Some((plans, count)) = plans(schema, options.capacity) else {
         panic!("the store does not take so many indexes")
     };

@@ -82,7 +82,7 @@ impl<N: Nand> Db<'_, '_, N> {
     }
 
     /// Get the frame ready for a page of a sort. Cost: nothing as a rule; a record where the last
-    /// one named as many blocks as it can.
+    /// one named as many blocks as it can, or where blocks run short.
     ///
     /// # Errors
     /// [`DbError::Full`] where there are no blocks to spare.
@@ -91,12 +91,31 @@ impl<N: Nand> Db<'_, '_, N> {
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
         let head = self.media.head(Space::Young);
         if self.media.numbers().page_in_block(head) == 0 {
-            self.check_space(Claim::Grow)?;
+            self.find_space_to_spill()?;
             self.name_blocks()?;
         }
         self.forget_frame();
         clear(self.frame);
         Ok(())
+    }
+
+    /// See to it that there is a block for pages of a sort. Those that it needs no more are free
+    /// with a record. Where that is not enough the sort gives up all of its pages, so that nobody
+    /// else is refused a block for them.
+    fn find_space_to_spill(&mut self) -> Result<(), DbError> {
+        let is_short = |db: &Self| db.check_space(Claim::Grow, 0).is_err();
+        if is_short(self) && self.spilled.is_letting_go && self.under_way.is_none() {
+            self.record_what_goes()?;
+        }
+        if !is_short(self) {
+            return Ok(());
+        }
+        let ticket = self.spilled.ticket.wrapping_add(1);
+        self.spilled = Spilled { ticket, from: None, is_letting_go: true };
+        if self.under_way.is_none() {
+            self.record_what_goes()?;
+        }
+        Err(DbError::Full)
     }
 
     /// See to it that the next record has a place for the blocks that a page may take.

@@ -169,8 +169,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
 
     /// Read the database as it was after its first `commits` commits. The whole history of a table
     /// is there if none of its rows was ever replaced, deleted or moved; cursors over other tables
-    /// say [`DbError::Stale`]. [`Db::stats`] counts the commits so far. Cost: none here; lookups
-    /// read a row's page from its first cell on.
+    /// say [`DbError::Stale`]. A ring shows what it still has of the rows that were there, and says
+    /// so only where it has none of them. [`Db::stats`] counts the commits so far. Cost: none here;
+    /// lookups read a row's page from its first cell on.
     pub fn as_of(&mut self, commits: u32) -> Result<At<'_, 'ram, 's, N>, DbError> {
         self.roll_back_open()?;
         self.view = View { before: Some(commits.saturating_add(1)), ..View::NOW };

@@ -14,14 +14,17 @@ pub enum Order {
     Descending,
 }
 
-/// Bytes in front of each row: its code in the order, and its length.
+/// Bytes in front of each row: its code in the order, and its length, of which one bit tells where
+/// null stands.
 const FRONT: usize = 8 + 2;
+/// The bit: of two rows, the one without it comes first, whatever their codes.
+const COMES_LATER: u16 = 1 << 15;
 
 /// Keeps the rows that come first by a value, as many as the memory has slots for. With slots for
 /// all rows it sorts them. Rows of equal value keep the order in which they were offered.
 ///
-/// Text and blobs are compared by their first 8 bytes. Cost: none on flash; a row that is kept is
-/// copied, and moves others. RAM: what is given.
+/// Null comes before all values. Text and blobs are compared by their first 8 bytes. Cost: none on
+/// flash; a row that is kept is copied, and moves others. RAM: what is given.
 #[derive(Debug)]
 pub struct Top<'m> {
     memory: &'m mut [u8],
@@ -32,22 +35,24 @@ pub struct Top<'m> {
 }
 
 impl<'m> Top<'m> {
-    /// Keep rows of at most `row_max` bytes in this memory; each takes `row_max` and 10 bytes.
+    /// Keep rows of at most `row_max` bytes, and of 32,767, in this memory; each takes `row_max` and
+    /// 10 bytes.
     pub const fn new(memory: &'m mut [u8], row_max: usize, order: Order) -> Self {
-        Self { memory, slot: row_max + FRONT, order, count: 0 }
+        Self { memory, slot: row_max.saturating_add(FRONT), order, count: 0 }
     }
 
     /// Offer the bytes of a row, to be ordered by `value`. [`DbError::RowTooLong`] where it has
     /// more bytes than a slot.
     pub fn offer(&mut self, value: &Value<'_>, row: &[u8]) -> Result<(), DbError> {
-        if row.len() > self.slot - FRONT || row.len() > usize::from(u16::MAX) {
+        if row.len() > self.slot - FRONT || row.len() >= usize::from(COMES_LATER) {
             return Err(DbError::RowTooLong { needed: row.len() });
         }
-        let code = match self.order {
-            Order::Ascending => key::order(value),
-            Order::Descending => !key::order(value),
+        let is_null = *value == Value::Null;
+        let (comes_later, code) = match self.order {
+            Order::Ascending => (!is_null, key::order(value)),
+            Order::Descending => (is_null, !key::order(value)),
         };
-        let place = self.rank_of(code);
+        let place = self.rank_of((comes_later, code));
         let room = self.memory.len() / self.slot;
         if place >= room {
             return Ok(());
@@ -57,7 +62,8 @@ impl<'m> Top<'m> {
         self.memory.copy_within(moved, (place + 1) * self.slot);
         let slot = &mut self.memory[place * self.slot..(place + 1) * self.slot];
         slot[..8].copy_from_slice(&code.to_le_bytes());
-        slot[8..FRONT].copy_from_slice(&(row.len() as u16).to_le_bytes());
+        let len = row.len() as u16 | if comes_later { COMES_LATER } else { 0 };
+        slot[8..FRONT].copy_from_slice(&len.to_le_bytes());
         slot[FRONT..FRONT + row.len()].copy_from_slice(row);
         self.count = end;
         Ok(())
@@ -83,15 +89,16 @@ impl<'m> Top<'m> {
             return Ok(None);
         }
         let slot = &self.memory[rank * self.slot..(rank + 1) * self.slot];
-        let len = usize::from(u16::from_le_bytes(array(&slot[8..FRONT])));
+        let len = usize::from(u16::from_le_bytes(array(&slot[8..FRONT])) & !COMES_LATER);
         Ok(Some(RowView::parse(schema, &slot[FRONT..FRONT + len], 0)?))
     }
 
-    /// The rank behind all rows that come before this code or have it.
-    fn rank_of(&self, code: u64) -> usize {
+    /// The rank behind all rows that come before this place in the order or have it.
+    fn rank_of(&self, place: (bool, u64)) -> usize {
         place_behind(self.count, |rank| {
-            let other = u64::from_le_bytes(array(&self.memory[rank * self.slot..][..8]));
-            other <= code
+            let front = &self.memory[rank * self.slot..][..FRONT];
+            let comes_later = u16::from_le_bytes(array(&front[8..])) & COMES_LATER != 0;
+            (comes_later, u64::from_le_bytes(array(&front[..8]))) <= place
         })
     }
 }

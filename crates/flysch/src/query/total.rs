@@ -31,8 +31,9 @@ impl Total {
         }
     }
 
-    /// The mean, rounded towards zero; None where no value was counted.
+    /// The mean of integers or times, rounded towards zero; None where there was none of them.
     pub fn mean(&self) -> Option<i64> {
+        self.least?;
         let mean = self.sum.checked_div(i128::from(self.count))?;
         debug_assert!(
             i64::try_from(mean).is_ok(),
@@ -55,6 +56,9 @@ mod tests {
         }
         assert_eq!((total.count, total.mean()), (2, Some(i64::MAX - 1)));
         assert_eq!((total.least, total.greatest), (Some(i64::MAX - 2), Some(i64::MAX)));
+        let mut other = Total::default();
+        other.add(&Value::Bool(true));
+        assert_eq!((other.count, other.mean()), (1, None), "it is of no number");
         total.add(&Value::Text("counted"));
         assert_eq!((total.count, total.sum), (3, i128::from(i64::MAX) * 2 - 2));
     }

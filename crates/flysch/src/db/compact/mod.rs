@@ -202,6 +202,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return false;
         }
         let victim = self.compaction.victim.take();
+        self.compaction.survey.forget_worth();
         debug_assert!(victim.is_none_or(|victim| victim.is_empty()), "no current row goes with it");
         self.compaction.gone = victim.map(|victim| (victim.space, victim.number));
         true

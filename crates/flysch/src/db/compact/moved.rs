@@ -5,7 +5,7 @@ use flysch_nand::Nand;
 use super::super::{Db, DbError};
 use super::Candidate;
 use super::victim::{Place, Victim};
-use crate::media::{Media, MediaError, Page, Space};
+use crate::media::{DEAD_MAX, Media, MediaError, Page, Space};
 use crate::record::{Rows, Source, read_page};
 use crate::row::{HEAD_SIZE_MAX, RowView, commit_of, rebase, row_len};
 
@@ -73,8 +73,12 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
-        let Some(victim) = &self.compaction.victim else { return Ok(false) };
+        let Some(victim) = self.compaction.victim else { return Ok(false) };
         debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
+        if !self.gains_by(&victim) {
+            self.give_up_victim();
+            return Ok(true);
+        }
         let rows = victim.rows_of_page(self.media.layout().payload_size());
         if self.prepare_to_move(widest * rows.max(ROWS_MIN))? {
             return Ok(true);
@@ -88,6 +92,23 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(true);
         }
         self.copy_window(widest)
+    }
+
+    /// Whether a block is free for fewer pages than it has, as its first rows tell. Where the
+    /// memory table has no room for the entries of a page of short rows, pages of moved rows hold
+    /// fewer of them than those on which they lie.
+    fn gains_by(&mut self, victim: &Victim) -> bool {
+        let is_first = victim.from == Place { page: 0, at: 0 };
+        let block = self.media.table.find(victim.space, victim.number);
+        let is_asked = |block: &u32| {
+            is_first && !self.has_to_free() && !self.compaction.survey.is_worth(*block)
+        };
+        let Some(block) = block.filter(is_asked) else { return true };
+        let dead = usize::from(self.media.table.dead(block));
+        let taken = victim.bytes.max(victim.rows() * self.moved_size_min());
+        let parts = usize::from(DEAD_MAX) + 1;
+        debug_assert!(victim.bytes > 0, "a window with rows is moved");
+        (parts - dead) * taken <= (parts - 1) * victim.bytes
     }
 
     /// Copy rows of the window to a page of moved rows, as many as fit the page and the memory

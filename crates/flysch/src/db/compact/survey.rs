@@ -35,9 +35,21 @@ pub(super) struct Survey {
     count: u32,
     /// Bytes of the rows that were replaced or deleted since a survey began.
     dead: u32,
+    /// The physical block that a survey found worth moving last.
+    worth: Option<u32>,
 }
 
 impl Survey {
+    /// Whether a block was found to be worth moving.
+    pub(super) fn is_worth(&self, block: u32) -> bool {
+        self.worth == Some(block)
+    }
+
+    /// Forget which block was found to be worth moving: it is free soon, and has other rows then.
+    pub(super) const fn forget_worth(&mut self) {
+        self.worth = None;
+    }
+
     /// Note that a row of so many bytes was replaced or deleted.
     pub(super) const fn note_dead(&mut self, len: usize) {
         self.dead = self.dead.saturating_add(len as u32);
@@ -54,7 +66,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(false);
         }
         let size = self.rows_size(self.pages_of_rows());
-        let least = size * DEAD_LEAST / usize::from(DEAD_MAX + 1);
+        let least = size * self.dead_least() / usize::from(DEAD_MAX + 1);
         if self.compaction.survey.dead as usize >= least {
             self.compaction.survey.in_vain = 0;
         }
@@ -81,6 +93,12 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.survey.count >= self.media.table.len()
             && self.compaction.victim.is_none_or(|victim| victim.is_surveyed)
             && self.choose_victim().is_none()
+    }
+
+    /// Dead sixteenths of a block from which on it is worth moving: fewer where deletes are
+    /// refused.
+    fn dead_least(&self) -> usize {
+        if self.is_starved() { DEAD_MIN.into() } else { DEAD_LEAST }
     }
 
     /// How many pages a survey goes on by.
@@ -118,10 +136,10 @@ impl<N: Nand> Db<'_, '_, N> {
                         live += row.len.max(least);
                     }
                 }
-                (live * used / upto.at).min(payload)
+                // Short rows may take more pages than they are on.
+                live * used / upto.at
             }
         };
-        debug_assert!(live <= payload, "a page has no more than it holds");
         let step = self.surveyed_step();
         if let Some(victim) = &mut self.compaction.victim {
             debug_assert!(victim.is_surveyed && victim.len == 0, "a survey has no window");
@@ -133,9 +151,9 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Least share of a page that a moved row takes, in bytes. The memory table has room for the
     /// entries of so many rows, and a page takes no more of them.
-    fn moved_size_min(&self) -> usize {
+    pub(super) fn moved_size_min(&self) -> usize {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max();
-        let rows = self.store.capacity() / 2 / widest.unwrap_or(1).max(1);
+        let rows = self.store.capacity() * 3 / 4 / widest.unwrap_or(1).max(1);
         self.media.layout().payload_size() / rows.max(1)
     }
 
@@ -143,14 +161,14 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(victim) = self.compaction.victim.take() else { return };
         let Some(block) = self.media.table.find(victim.space, victim.number) else { return };
         let size = self.rows_size(victim.upto.page / self.surveyed_step());
-        debug_assert!(victim.bytes <= size, "a page holds no more than its payload");
-        let dead = (size - victim.bytes) * usize::from(DEAD_MAX + 1) / size;
-        let is_worth_it = dead >= DEAD_LEAST;
+        let dead = size.saturating_sub(victim.bytes) * usize::from(DEAD_MAX + 1) / size;
+        let is_worth_it = dead >= self.dead_least();
         // One that is not worth it yet is so once a little more of it is dead.
         let most = if is_worth_it { DEAD_MAX } else { DEAD_MIN - 1 };
         self.media.note_share(block, (dead as u8).min(most));
         if is_worth_it {
             self.compaction.survey.in_vain = 0;
+            self.compaction.survey.worth = Some(block);
         }
     }
 }

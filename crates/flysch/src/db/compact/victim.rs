@@ -92,10 +92,14 @@ impl Victim {
         self.len += 1;
     }
 
+    /// How many rows of the window are current.
+    pub(super) fn rows(&self) -> usize {
+        self.bits.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
     /// About how many of the window's current rows fit a page.
     pub(super) fn rows_of_page(&self, payload: usize) -> usize {
-        let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
-        (rows as usize * payload.min(self.bytes)).div_ceil(self.bytes.max(1))
+        (self.rows() * payload.min(self.bytes)).div_ceil(self.bytes.max(1))
     }
 
     /// Remove the first `count` rows from the window; the next one lies at `from`.
@@ -128,9 +132,9 @@ impl Victim {
 
     /// Whether the fields agree with each other.
     pub(super) fn is_sound(&self) -> bool {
-        let rows: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        let rows = self.rows();
         let has_bytes = self.bytes > 0 && !self.is_surveyed;
-        self.from <= self.upto && rows as usize <= self.len && has_bytes == (rows > 0)
+        self.from <= self.upto && rows <= self.len && has_bytes == (rows > 0)
     }
 
     pub(super) fn page(&self, page: u32, pages_per_block: u32) -> Page {

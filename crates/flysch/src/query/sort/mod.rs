@@ -70,7 +70,7 @@ impl<'m> Sort<'m> {
         columns: &'m [u8],
         order: Order,
     ) -> Result<Self, DbError> {
-        let needed = 2 * (FRONT + END_SIZE + row_max + PLACE);
+        let needed = row_max.saturating_add(FRONT + END_SIZE + PLACE).saturating_mul(2);
         if memory.len() < needed {
             return Err(DbError::RamTooSmall { needed });
         }

@@ -39,6 +39,7 @@ mod roots;
 mod schemas;
 mod scrub;
 mod sessions;
+mod short_rows;
 mod snapshots;
 mod sorts;
 mod spent;

@@ -171,7 +171,12 @@ fn tops_are_stable() {
                 let amount = view.column(2).unwrap();
                 offered.push((if order == Order::Ascending { rank } else { -rank }, int(amount)));
                 let len = view.row_len;
-                top.offer(&Value::Integer(rank), &row[..len]).unwrap();
+                // Null comes before the least value.
+                let value = match rank {
+                    0 => Value::Null,
+                    _ => Value::Integer(i64::MIN + rank - 1),
+                };
+                top.offer(&value, &row[..len]).unwrap();
             }
             offered.sort_by_key(|(rank, _)| *rank);
             let kept = (0..top.len()).map(|at| top.row(&SCHEMA, at).unwrap().unwrap().column(2));

@@ -1,0 +1,94 @@
+//! Rows that are hardly longer than their keys, on full devices. A tombstone takes about as much as
+//! such a row, so deletes free nothing at first; and a page of moved rows may hold fewer of them
+//! than the page on which they were, as their entries do not fit the memory table.
+
+use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
+use flysch::query::Cursor;
+use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+
+use super::image::Image;
+
+const fn index(columns: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
+    Index { columns, kind, is_unique }
+}
+
+const SCHEMA: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "short",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("kind", ColumnType::Integer),
+            Column::required("text", ColumnType::Text),
+        ],
+        indexes: &[index(&[0], IndexKind::Ordered, true), index(&[1], IndexKind::Hash, false)],
+        zone: None,
+        keep: None,
+    }],
+};
+
+/// Pages of a block, blocks, bytes of RAM, bytes of the text; pages have 512 bytes.
+const CASES: [(u32, u32, usize, usize); 3] =
+    [(16, 40, 9_000, 3), (16, 24, 9_000, 3), (8, 60, 7_000, 10)];
+const BATCH: i64 = 60;
+const DELETED: i64 = 2_000;
+/// Tries of a delete that is refused.
+const TRIES: u32 = 60;
+
+type Store<'a> = Db<'a, 'static, &'a mut Image>;
+
+/// Insert batches until five were refused; the number of rows.
+fn fill(db: &mut Store<'_>, text: &str) -> i64 {
+    let (mut rows, mut refused) = (0, 0);
+    while refused < 5 {
+        let mut tx = db.begin().unwrap();
+        let insert = |id: i64| tx.insert(0, &[id.into(), (id % 11).into(), Value::Text(text)]);
+        match (rows..rows + BATCH).try_for_each(insert) {
+            Ok(()) => {
+                tx.commit(Durability::Durable).unwrap();
+                rows += BATCH;
+            }
+            full => {
+                assert_eq!(full, Err(DbError::Full));
+                tx.roll_back().unwrap();
+                refused += 1;
+            }
+        }
+    }
+    rows
+}
+
+fn delete(db: &mut Store<'_>, id: i64) -> Result<(), DbError> {
+    let mut tx = db.begin()?;
+    assert!(tx.delete(0, &[id.into()])?, "row {id} is there");
+    tx.commit(Durability::Durable)
+}
+
+#[test]
+fn short_rows_are_deleted_from_a_full_device() {
+    for (pages, blocks, ram, len) in CASES {
+        let (mut image, mut ram) = (Image::of(512, pages, blocks), vec![0; ram]);
+        let options = Options { partition: None, seed: 3, capacity: 20_000 };
+        let mut db = Db::create(&mut image, &SCHEMA, options, &mut ram).unwrap();
+        let rows = fill(&mut db, &"t".repeat(len));
+        assert!(rows > DELETED, "{rows} rows are more than are deleted");
+        for id in 0..DELETED {
+            let mut tries = 0;
+            while let Err(error) = delete(&mut db, id) {
+                tries += 1;
+                assert_eq!(error, DbError::Full);
+                assert!(tries < TRIES, "row {id} of {rows} on {blocks} blocks of {pages} pages");
+            }
+        }
+        while db.maintain(Budget { operations: 1_000 }).unwrap() {}
+        let free = db.stats().free_blocks;
+        assert!(free > 2, "{free} of {blocks} blocks are free at the end");
+        db.close().unwrap();
+        let mut db = Db::open(&mut image, &SCHEMA, options, &mut ram).unwrap();
+        let scan = &mut db.scan(0, Direction::Forward).unwrap();
+        assert_eq!(
+            Cursor::count(scan, &mut db, &mut [0; 200]),
+            Ok((rows - DELETED).cast_unsigned())
+        );
+        delete(&mut db, DELETED).unwrap();
+    }
+}
