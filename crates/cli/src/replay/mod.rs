@@ -75,9 +75,10 @@ pub(crate) struct Args {
     /// SQLite library of this machine to make the calls with, instead of flysch's own
     #[arg(long, value_name = "LIB.so")]
     sqlite: Option<PathBuf>,
-    /// Time that the program computes between calls: as recorded, or none
-    #[arg(long, value_enum, value_name = "recorded|none", default_value_t)]
-    pace: PaceOption,
+    /// Time that the program computes between calls: as recorded, or none [default: recorded; with
+    /// a budget, none]
+    #[arg(long, value_enum, value_name = "recorded|none")]
+    pace: Option<PaceOption>,
     #[command(flatten)]
     settings: SqliteOptions,
     #[command(flatten)]
@@ -99,10 +100,9 @@ pub(crate) struct Args {
     view: View,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PaceOption {
     /// As recorded.
-    #[default]
     Recorded,
     /// No time: only the work of the machine takes time.
     None,
@@ -124,6 +124,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Message(message.to_owned()));
     }
     let scenarios = args.scenarios(&recording)?;
+    let recorded = args.pace.filter(|pace| *pace == PaceOption::Recorded);
+    args.budget.refuse_pace(recorded.map(|_| "recorded"))?;
     let budget = args.budget.read()?;
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
@@ -150,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         save_trace(&mut done.run.trace, path, args.figures.force)?;
     }
     let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
-    args.forget_defaults(&mut runs);
+    args.settings.forget_defaults(&mut runs);
     let mut sheet = Sheet::of(&LAYOUT, &runs);
     sheet.sort(&view);
     let figures = sheet.render(args.figures.format, &view);
@@ -162,20 +164,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Remove the scenario's SQLite settings that the user did not set. In a replay, the recording
-    /// decides them.
-    fn forget_defaults(&self, runs: &mut [Run]) {
-        let given = self.settings.given();
-        let all = ["journal-mode", "synchronous", "page-size", "cache-size"];
-        for run in runs {
-            run.inputs.parameters.retain(|name, _| given.contains(name) || !all.contains(name));
-        }
-    }
-
     /// The view with the names of figures as the rows will have them.
     fn named(&self, scenarios: &[Scenario]) -> Result<View, Failure> {
         let mut runs = blanks(scenarios);
-        self.forget_defaults(&mut runs);
+        self.settings.forget_defaults(&mut runs);
         Sheet::of(&LAYOUT, &runs).named(self.figures.format, &self.view)
     }
 
@@ -202,7 +194,7 @@ impl Args {
         budget: Option<&Held>,
     ) -> Result<(Vec<Done>, Result<(), Failure>), Failure> {
         let sources = recording.sources(&self.database).map_err(Failure::Message)?;
-        let is_paced = self.pace == PaceOption::Recorded && budget.is_none();
+        let is_paced = self.pace != Some(PaceOption::None) && budget.is_none();
         let replay = |scenario: &Scenario| {
             let variant = self.settings.variant(scenario);
             Replay { recording, sources: &sources, variant, is_paced }
