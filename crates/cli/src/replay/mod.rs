@@ -3,6 +3,7 @@
 
 mod workers;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 
@@ -108,12 +109,32 @@ enum PaceOption {
     None,
 }
 
+/// Tell that a stack that maps no file shared has no write-ahead log, if the recording itself asks
+/// for one.
+pub(crate) fn tell_of_log(recording: &Recording, settings: &SqliteOptions, on: &impl Display) {
+    if recording.asks_for_log() && !settings.given().contains(&"journal-mode") {
+        tell(&format!(
+            "{on} maps no file shared, so that SQLite refused the write-ahead log that is asked \
+             for, and kept its journal"
+        ));
+    }
+}
+
 /// A run, and its calls with their results.
 struct Done {
     run: Run,
+    /// Whether SQLite could have a write-ahead log.
+    shares_memory: bool,
     entries: Vec<Entry>,
     /// The source version of the SQLite that made the calls. Empty for flysch's own.
     source: String,
+}
+
+impl Done {
+    /// A run whose calls flysch's own SQLite made.
+    fn own(run: Run, entries: Vec<Entry>, simulation: &Simulation) -> Self {
+        Self { run, shares_memory: simulation.shares_memory(), entries, source: String::new() }
+    }
 }
 
 /// Replay the recording and print its costs.
@@ -150,6 +171,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if let (Some(path), Some(done)) = (&args.trace, done.first_mut()) {
         save_trace(&mut done.run.trace, path, args.figures.force)?;
+    }
+    for done in done.iter().filter(|done| !done.shares_memory && args.sqlite.is_none()) {
+        tell_of_log(&recording, &args.settings, &done.run.inputs.on);
     }
     let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
     args.settings.forget_defaults(&mut runs);
@@ -204,7 +228,8 @@ impl Args {
                 let (run, entries, source, simulation) =
                     workers::run(&replay(scenario), scenario, library)?;
                 self.keep(&simulation)?;
-                Ok(Done { run, entries, source })
+                let shares_memory = simulation.shares_memory();
+                Ok(Done { run, shares_memory, entries, source })
             };
             if budget.is_some() {
                 let message = "--budget is for the SQLite of flysch, without --sqlite".to_owned();
@@ -218,7 +243,7 @@ impl Args {
                 replay(scenario).run(scenario).map_err(|error| Failure::of(&error))?;
             self.keep(&simulation)?;
             let verdict = budget.judge(&simulation, &run);
-            return Ok((vec![Done { run, entries, source: String::new() }], verdict));
+            return Ok((vec![Done::own(run, entries, &simulation)], verdict));
         }
         let bar = progress::bar(scenarios.len() as u64, progress::RUNS);
         let one = |scenario: &Scenario| {
@@ -232,7 +257,7 @@ impl Args {
             }
             let (run, entries, simulation) = outcome.map_err(|error| Failure::of(&error))?;
             self.keep(&simulation)?;
-            Ok(Some(Done { run, entries, source: String::new() }))
+            Ok(Some(Done::own(run, entries, &simulation)))
         };
         let done: Result<Vec<Option<Done>>, Failure> =
             scenarios.par_iter().with_max_len(1).map(one).collect();
