@@ -11,8 +11,8 @@ pub fn told(text: &str, error: &toml::de::Error) -> String {
     let number = before.matches('\n').count() + 1;
     let line = before.rsplit('\n').next().unwrap_or_default();
     let is_part = |letter: char| letter.is_alphanumeric() || "_.-".contains(letter);
-    let name = line.rsplit_once('=').map(|(left, _)| left.trim_end());
-    let name = name.and_then(|left| left.rsplit(|letter| !is_part(letter)).next());
+    let left = line.trim_end().strip_suffix('=').map(str::trim_end);
+    let name = left.and_then(|left| left.rsplit(|letter| !is_part(letter)).next());
     let field = name.filter(|name| !name.is_empty()).map(|name| format!("{name}: "));
     let what = error.message().replace('\n', " ");
     format!("line {number}: {}{what}", field.unwrap_or_default())
