@@ -197,8 +197,8 @@ impl SqliteOptions {
         all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
     }
 
-    /// Leave the settings that the user did not set out of the runs' parameters: the program, or the
-    /// recording, decides them.
+    /// Leave the settings that the user did not set out of the runs' parameters: the program or the
+    /// recording decides them.
     pub(crate) fn forget_defaults(&self, runs: &mut [Run]) {
         let given = self.given();
         let all = ["journal-mode", "synchronous", "page-size", "cache-size"];

@@ -163,8 +163,8 @@ impl Recording {
         self.entries.iter().filter_map(sql_of).any(|sql| variant::asks_for_log(sql.as_bytes()))
     }
 
-    /// Whether processes or connections worked at the same time. A replay makes their calls one after
-    /// the other, so waits and refusals are not those of the run.
+    /// Whether processes or connections worked at the same time. A replay makes their calls one
+    /// after the other, so waits and refusals are not those of the run.
     pub fn worked_at_once(&self) -> bool {
         let is_refused = |entry: &Entry| BUSY_AND_LOCKED.contains(&(entry.code & 0xFF));
         if self.entries.iter().any(is_refused) {

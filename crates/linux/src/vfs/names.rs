@@ -60,8 +60,8 @@ impl Vfs {
         self.fs.attributes(ino)
     }
 
-    /// Set the permissions of a file or a directory (`chmod`). Nothing is written if it has them, or
-    /// if the file system does not store any.
+    /// Set the permissions of a file or a directory (`chmod`). Nothing is written if it has them,
+    /// or if the file system does not store any.
     pub fn set_permissions(&mut self, path: &str, permissions: u32) -> Result<(), FsError> {
         let _scope = self.enter("chmod");
         let place = self.place(path)?;
