@@ -74,7 +74,7 @@ impl std::error::Error for ImageError {
 impl Chip {
     /// Write the whole chip with OOB to `path`. If this fails, no incomplete file is left.
     pub fn save(&self, path: &Path, overwrite: bool) -> Result<(), ImageError> {
-        self.save_blocks(path, 0..self.geometry().block_count, overwrite)
+        self.save_blocks(path, 0..self.geometry().block_count, overwrite, &|| false)
     }
 
     /// Write `blocks` with OOB to `path`, as `nanddump --oob` does for a partition.
@@ -83,8 +83,10 @@ impl Chip {
         path: &Path,
         blocks: Range<u32>,
         overwrite: bool,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), ImageError> {
-        self.save_pages(path, blocks, overwrite, page_bytes(&self.geometry()))
+        let len = page_bytes(&self.geometry());
+        self.save_pages(path, blocks, overwrite, (len, is_interrupted))
     }
 
     /// Write the data of `blocks` without OOB to `path`, which is the format of tools for
@@ -95,7 +97,8 @@ impl Chip {
         blocks: Range<u32>,
         overwrite: bool,
     ) -> Result<(), ImageError> {
-        self.save_pages(path, blocks, overwrite, self.geometry().page_size as usize)
+        let len = self.geometry().page_size as usize;
+        self.save_pages(path, blocks, overwrite, (len, &|| false))
     }
 
     /// Write the first `len` bytes of each page of `blocks` to `path`.
@@ -104,13 +107,13 @@ impl Chip {
         path: &Path,
         blocks: Range<u32>,
         overwrite: bool,
-        len: usize,
+        (len, is_interrupted): (usize, &dyn Fn() -> bool),
     ) -> Result<(), ImageError> {
         let Geometry { block_count, .. } = self.geometry();
         if blocks.start > blocks.end || blocks.end > block_count {
             return Err(ImageError::Range { blocks, block_count });
         }
-        write_atomically(path, overwrite, |file| self.write(file, blocks, len))
+        write_atomically(path, overwrite, |file| self.write(file, blocks, (len, is_interrupted)))
     }
 
     /// Load a chip of `part` from an image with OOB. A block is bad if the first OOB byte of its
@@ -147,10 +150,18 @@ impl Chip {
         Ok(Self::of_blocks(part, clock, seed, blocks))
     }
 
-    fn write(&self, file: &mut impl Write, blocks: Range<u32>, len: usize) -> io::Result<()> {
+    fn write(
+        &self,
+        file: &mut impl Write,
+        blocks: Range<u32>,
+        (len, is_interrupted): (usize, &dyn Fn() -> bool),
+    ) -> io::Result<()> {
         let geometry = self.geometry();
         let erased = vec![ERASED; len];
         for block in blocks.map(BlockAddr) {
+            if is_interrupted() {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
+            }
             for page in 0..geometry.pages_per_block {
                 let cells = self.block(block).page(&geometry, page);
                 file.write_all(cells.map_or(&erased, |cells| &cells[..len]))?;

@@ -6,7 +6,7 @@ use flysch_names::UnknownName;
 use flysch_nand::{Geometry, GeometryError};
 use serde::Deserialize;
 
-use crate::fields::missing;
+use crate::fields::{missing, told};
 
 /// Times of the chip's operations. The file of each part names the source of each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -104,7 +104,7 @@ impl Part {
     pub fn parse(text: &str) -> Result<Self, PartError> {
         let part: Self = toml::from_str(text).map_err(|error| match missing(text, REFERENCE) {
             names if names.len() > 1 => PartError::Missing(names),
-            _ => PartError::Syntax(error),
+            _ => PartError::Syntax(told(text, &error)),
         })?;
         part.check()?;
         Ok(part)
@@ -184,7 +184,8 @@ const ENDURANCE_MAX: u32 = 100_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartError {
-    Syntax(toml::de::Error),
+    /// A line that says what is wrong with the text, and where.
+    Syntax(String),
     /// Several fields are missing.
     Missing(Vec<String>),
     Geometry(GeometryError),
@@ -197,7 +198,7 @@ pub enum PartError {
 impl fmt::Display for PartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax(error) => error.fmt(f),
+            Self::Syntax(what) => f.write_str(what),
             Self::Missing(names) => write!(f, "missing: {}", names.join(", ")),
             Self::Geometry(error) => error.fmt(f),
             Self::Impossible(demand) => write!(f, "impossible part: {demand}"),

@@ -34,8 +34,16 @@ impl Failure {
         match error.kind() {
             ErrorKind::AlreadyExists if force => Self::of_file(path, "is not a regular file"),
             ErrorKind::AlreadyExists => Self::of_file(path, "exists; --force replaces it"),
-            _ => Self::of_file(path, error),
+            _ => Self::of_file(path, format_args!("cannot be written: {}", cause(error))),
         }
+    }
+}
+
+/// Why a file cannot be made in its folder, without the name of a temporary file.
+pub(crate) fn cause(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such folder".to_owned(),
+        kind => kind.to_string(),
     }
 }
 

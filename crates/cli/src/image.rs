@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use flysch_kernel::live::signals::Stop;
 use flysch_lab::bench::grid::CompressionOption;
 use flysch_lab::image::{Extracted, ImageOf, TransferError, extract, make};
 use flysch_lab::machine::Build;
@@ -12,7 +13,7 @@ use flysch_names::UnknownName;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::parameters::{part, platform};
+use crate::parameters::{check_compressor, part, platform};
 use crate::progress::tell;
 use crate::words::on_or_off;
 
@@ -150,11 +151,32 @@ fn image_of(on: On) -> Result<ImageOf, Failure> {
 }
 
 impl Make {
-    fn run(&self) -> Result<(), Failure> {
-        let (of, mut build) = (image_of(self.on)?, self.flash.build()?);
+    /// Refuse an option that the file system does not use.
+    fn check_use(&self, of: ImageOf) -> Result<(), Failure> {
         if of == ImageOf::Pram && self.cut.is_some() {
             return Err(Failure::Message("--cut is for images of flash".to_owned()));
         }
+        let (is_pram, is_ubifs) = (of == ImageOf::Pram, of == ImageOf::Flash(Main::Ubifs));
+        let compresses = is_ubifs || of == ImageOf::Flash(Main::Jffs2);
+        let options = [
+            ("partition-blocks", self.partition_blocks.is_some(), !is_pram),
+            ("compression", self.compression.is_some(), compresses),
+            ("pram-size", self.pram_size.is_some(), is_pram),
+            ("ubi-fastmap", self.ubi_fastmap.is_some(), is_ubifs),
+        ];
+        if let Some((name, ..)) = options.iter().find(|(_, is_given, has)| *is_given && !has) {
+            let message = format!("--{name}: file/{} does not use it", of.name());
+            return Err(Failure::Message(message));
+        }
+        match (&self.compression, self.on) {
+            (Some(option), On::Stack(stack)) => check_compressor(option, stack),
+            (Some(_), On::Pramfs) | (None, _) => Ok(()),
+        }
+    }
+
+    fn run(&self) -> Result<(), Failure> {
+        let (of, mut build) = (image_of(self.on)?, self.flash.build()?);
+        self.check_use(of)?;
         build.layers.pram_kib = self.pram_size.unwrap_or(build.layers.pram_kib);
         build.partition_blocks = self.partition_blocks.unwrap_or(build.partition_blocks);
         build.layers.ubi_fastmap = self.ubi_fastmap.unwrap_or_default();
@@ -163,7 +185,8 @@ impl Make {
         }
         output::check_writable(&self.image, self.force)?;
         let paths = (self.folder.as_path(), self.image.as_path());
-        let made = make(&build, of, paths, self.cut, self.force);
+        let stop = Stop::on_signals().map_err(|error| Failure::of(&error))?;
+        let made = make(&build, of, paths, self.cut, (self.force, &|| stop.is_wanted()));
         let made = made.map_err(|error| Failure::of(&error))?;
         let device = if of == ImageOf::Pram { "memory" } else { "flash" };
         let text = format!("{} files, {} {device} operations\n", made.files, made.operations);
@@ -183,9 +206,10 @@ impl Extract {
         for (path, why) in &done.lost {
             tell(&format!("{path}: {why}"));
         }
-        match done.lost.len() {
-            0 => Ok(()),
-            lost => Err(Failure::Beyond(format!(
+        match (done.lost.len(), &done.doubt) {
+            (0, None) => Ok(()),
+            (0, Some(doubt)) => Err(Failure::Beyond(format!("{}: {doubt}", self.image.display()))),
+            (lost, _) => Err(Failure::Beyond(format!(
                 "{}: {lost} of its files are not whole",
                 self.image.display()
             ))),

@@ -32,8 +32,20 @@ pub(crate) struct Held {
 
 impl BudgetOptions {
     /// These options with `file` as the budget, for `flysch budget`.
-    pub(crate) fn of(&self, file: &Path) -> Self {
-        Self { budget: Some(file.to_owned()), update: self.update }
+    pub(crate) fn of(&self, file: &Path) -> Result<Self, Failure> {
+        if let Some(other) = &self.budget {
+            let (file, other) = (file.display(), other.display());
+            let message = format!("--budget {other}: {file} is the budget, and one of them holds");
+            return Err(Failure::Message(message));
+        }
+        Ok(Self { budget: Some(file.to_owned()), update: self.update })
+    }
+
+    /// Refuse a time that passes between calls, which `pace` asks for, with a budget.
+    pub(crate) fn refuse_pace(&self, pace: Option<&str>) -> Result<(), Failure> {
+        let Some(pace) = pace.filter(|_| self.budget.is_some()) else { return Ok(()) };
+        let message = format!("--pace {pace}: with --budget, the program's own time does not pass");
+        Err(Failure::Message(message))
     }
 
     /// Whether `--budget` or `--update` is given.

@@ -10,7 +10,7 @@ use flysch_lab::trace::{check_place, write_atomic};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cause};
 use crate::provenance::Provenance;
 
 /// How rows are printed.
@@ -19,7 +19,7 @@ pub(crate) enum Format {
     /// A table for people.
     #[default]
     Table,
-    /// For spreadsheets; the same columns as the table.
+    /// For spreadsheets; plain numbers under the names of fields.
     Csv,
     /// For programs; a list of objects with all fields.
     Json,
@@ -149,8 +149,7 @@ pub(crate) fn check_new_folder(folder: &Path, why: &str) -> Result<(), Failure> 
 /// Check that a file can be made `at` a place, for something at `path` to be `done`.
 fn check_placed(path: &Path, at: &Path, done: &str) -> Result<(), Failure> {
     check_place(at).map_err(|error| {
-        let cause = error.kind();
-        Failure::of_file(path, format_args!("cannot be {done}: {cause}"))
+        Failure::of_file(path, format_args!("cannot be {done}: {}", cause(&error)))
     })
 }
 

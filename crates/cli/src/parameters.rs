@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use flysch_chip::Part;
 use flysch_lab::bench::grid::{Axes, CompressionOption, Grid, ReadAheadOption};
+use flysch_lab::bench::run::Run;
 use flysch_lab::bench::scenario::Scenario;
 use flysch_lab::machine::dual::Route;
 use flysch_lab::machine::platform::{Platform, ecc_mode};
@@ -194,6 +195,16 @@ impl SqliteOptions {
             ("cache-size", !self.cache_size.is_empty()),
         ];
         all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    }
+
+    /// Leave the settings that the user did not set out of the runs' parameters: the program or the
+    /// recording decides them.
+    pub(crate) fn forget_defaults(&self, runs: &mut [Run]) {
+        let given = self.given();
+        let all = ["journal-mode", "synchronous", "page-size", "cache-size"];
+        for run in runs {
+            run.inputs.parameters.retain(|name, _| given.contains(name) || !all.contains(name));
+        }
     }
 
     /// The settings that replace those of a recording, for a replay in this scenario.
@@ -405,14 +416,18 @@ fn check_names(grid: &Grid) -> Result<(), Failure> {
 
 /// Refuse compressors that a file system of the sweep does not have.
 fn check_compressors(grid: &Grid) -> Result<(), Failure> {
-    for option in &grid.axes.compressions {
-        let lacking = grid.stacks.iter().find(|stack| !option.suits(stack.main));
-        if let Some(stack) = lacking {
-            let message = format!("--compression {option}: {stack} has no such compressor");
-            return Err(Failure::Message(message));
-        }
+    let compressions = grid.axes.compressions.iter();
+    compressions
+        .flat_map(|option| grid.stacks.iter().map(move |stack| (option, *stack)))
+        .try_for_each(|(option, stack)| check_compressor(option, stack))
+}
+
+/// Refuse compressors that the file system of a stack does not have.
+pub(crate) fn check_compressor(option: &CompressionOption, stack: Stack) -> Result<(), Failure> {
+    if option.suits(stack.main) {
+        return Ok(());
     }
-    Ok(())
+    Err(Failure::Message(format!("--compression {option}: {stack} has no such compressor")))
 }
 
 /// Refuse a stack whose engine cannot run the workload.

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use flysch_chip::fields::told;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::run::Run;
@@ -122,8 +123,7 @@ impl Limits {
     /// The mean of these costs over `count` executions.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn per(&self, count: u64) -> Self {
-        // Rounded to three decimals: the mean is written to a file that people read.
-        let mean = |value: f64| (value / count.max(1) as f64 * 1000.0).round() / 1000.0;
+        let mean = |value: f64| rounded(value / count.max(1) as f64);
         Self::of(self.values().map(|value| value.map(mean)))
     }
 
@@ -131,10 +131,15 @@ impl Limits {
         let sums = self.values().into_iter().zip(more.values());
         let mut sums = sums.map(|(one, other)| match (one, other) {
             (None, None) => None,
-            (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
+            (one, other) => Some(rounded(one.unwrap_or(0.0) + other.unwrap_or(0.0))),
         });
         *self = Self::of(std::array::from_fn(|_| sums.next().flatten()));
     }
+}
+
+/// Three decimals, as costs are written to a file that people read, and compared with it.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
@@ -144,7 +149,7 @@ fn used(operations: &Operations, time_ns: u64, writes: Option<Writes>) -> Limits
         erases: Some(operations.block_erases as f64),
         syncs: writes.map(|it| it.syncs as f64),
         bytes_written: writes.map(|it| it.bytes as f64),
-        time_ms: Some((time_ns / 1_000_000) as f64),
+        time_ms: Some(rounded(time_ns as f64 / 1e6)),
     }
 }
 
@@ -191,11 +196,7 @@ impl Budget {
     /// # Errors
     /// Says in a line what is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let budget: Self = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text[..at.min(text.len())].matches('\n').count() + 1;
-            format!("line {line}: {}", error.message().replace('\n', " "))
-        })?;
+        let budget: Self = toml::from_str(text).map_err(|error| told(text, &error))?;
         for one in &budget.statement {
             if let Some(name) = one.limits.keys().find(|name| !NAMES.contains(&name.as_str())) {
                 let known = NAMES.join(", ");
@@ -205,7 +206,26 @@ impl Budget {
                 ));
             }
         }
-        Ok(budget)
+        budget.impossible().map_or(Ok(budget), Err)
+    }
+
+    /// A line that names a limit that is no number from 0 on. None if all of them are.
+    fn impossible(&self) -> Option<String> {
+        let of_statements = self.statement.iter().flat_map(|one| {
+            let of = format!("statement '{}'", one.matches);
+            let per = one.per_execution.unwrap_or_default();
+            [(of.clone(), one.limits()), (format!("{of}: per_execution"), per)]
+        });
+        let of_tables =
+            self.table.iter().map(|one| (format!("table '{}'", one.name), one.limits()));
+        let mut all = of_statements.chain(of_tables).chain([("all".to_owned(), self.all)]);
+        all.find_map(|(of, limits)| {
+            let mut pairs = NAMES.iter().zip(limits.values());
+            pairs.find_map(|(name, value)| {
+                let value = value.filter(|value| !(value.is_finite() && *value >= 0.0))?;
+                Some(format!("{of}: {name} is {value}, and a limit is a number from 0 on"))
+            })
+        })
     }
 
     /// The limits that a run exceeded (statements, then tables, then the run), and a message for
@@ -359,16 +379,40 @@ mod tests {
         }
     }
 
+    /// 32.99 ms are more than 32, and a sum of parts is no more than the whole.
+    #[test]
+    fn times_are_compared_with_three_decimals() {
+        let of = |time_ns| used(&Operations::default(), time_ns, None);
+        let limits = Limits { time_ms: Some(32.0), ..Limits::default() };
+        assert_eq!(limits.exceeded("all", "", &of(32_990_000))[0].used.to_string(), "32.99");
+        assert_eq!(limits.exceeded("all", "", &of(32_000_400)), []);
+        let mut sum = of(100_000);
+        sum.add(&of(200_000));
+        assert_eq!(sum.time_ms, Some(0.3));
+    }
+
     #[test]
     fn what_a_budget_does_not_know_is_named() {
         for (text, wanted) in [
             ("[all]\nprograms = 1\nprogrammes = 2\n", "line 3: unknown field `programmes`"),
             ("[[statement]]\nmatches = \"a\"\nreads = 1\n", "unknown limit `reads`"),
             ("[[table]]\nname = \"a\"\nreads = 1\n", "unknown field `reads`"),
-            ("[all]\nprograms = \"many\"\n", "line 2: invalid type"),
+            ("[all]\nprograms = \"many\"\n", "line 2: programs: invalid type"),
         ] {
             let why = Budget::parse(text).unwrap_err();
             assert!(why.contains(wanted) && !why.contains('\n'), "{why}");
+        }
+        for (text, wanted) in [
+            ("[all]\ntime_ms = nan\n", "all: time_ms is NaN, and a limit is a number from 0 on"),
+            ("[all]\nerases = inf\n", "all: erases is inf"),
+            ("[[table]]\nname = \"t\"\nsyncs = -1\n", "table 't': syncs is -1"),
+            (
+                "[[statement]]\nmatches = \"a\"\nper_execution = { programs = -0.5 }\n",
+                "statement 'a': per_execution: programs is -0.5",
+            ),
+        ] {
+            let why = Budget::parse(text).unwrap_err();
+            assert!(why.starts_with(wanted), "{why}");
         }
         let text = "[all]\nprograms = 7\n[[statement]]\nmatches = \"a*\"\nerases = 2\nper_execution = { programs = 1.5 }\n";
         let budget = Budget::parse(text).unwrap();

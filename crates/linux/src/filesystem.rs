@@ -32,6 +32,8 @@ pub struct Attributes {
 
 /// Type bits of a mode (`S_IFMT`).
 pub const MODE_TYPE: u32 = 0o170_000;
+/// The permissions in a mode, with the set-user-ID, set-group-ID and sticky bits.
+pub const MODE_PERMISSIONS: u32 = 0o7777;
 /// Type of a symbolic link (`S_IFLNK`).
 pub const MODE_LINK: u32 = 0o120_000;
 
@@ -197,6 +199,17 @@ pub trait FileSystem {
 
     /// Write the owner of a file to its inode (`setattr`). The model has no owners, only the cost.
     fn set_owner(&mut self, _cache: &mut PageCache, _ino: Ino) -> Result<(), FsError> {
+        Ok(())
+    }
+
+    /// Set the permissions of a file or a directory (`chmod`), which is in memory. A file system
+    /// that stores none leaves them out.
+    fn set_permissions(
+        &mut self,
+        _cache: &mut PageCache,
+        _ino: Ino,
+        _permissions: u32,
+    ) -> Result<(), FsError> {
         Ok(())
     }
 

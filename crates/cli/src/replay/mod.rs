@@ -3,6 +3,7 @@
 
 mod workers;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 
@@ -75,9 +76,10 @@ pub(crate) struct Args {
     /// SQLite library of this machine to make the calls with, instead of flysch's own
     #[arg(long, value_name = "LIB.so")]
     sqlite: Option<PathBuf>,
-    /// Time that the program computes between calls: as recorded, or none
-    #[arg(long, value_enum, value_name = "recorded|none", default_value_t)]
-    pace: PaceOption,
+    /// Time that the program computes between calls: as recorded, or none [default: recorded; with
+    /// a budget, none]
+    #[arg(long, value_enum, value_name = "recorded|none")]
+    pace: Option<PaceOption>,
     #[command(flatten)]
     settings: SqliteOptions,
     #[command(flatten)]
@@ -99,21 +101,40 @@ pub(crate) struct Args {
     view: View,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PaceOption {
     /// As recorded.
-    #[default]
     Recorded,
     /// No time: only the work of the machine takes time.
     None,
 }
 
+/// Tell that a stack that maps no file shared has no write-ahead log, if the recording itself asks
+/// for one.
+pub(crate) fn tell_of_log(recording: &Recording, settings: &SqliteOptions, on: &impl Display) {
+    if recording.asks_for_log() && !settings.given().contains(&"journal-mode") {
+        tell(&format!(
+            "{on} maps no file shared, so that SQLite refused the write-ahead log that is asked \
+             for, and kept its journal"
+        ));
+    }
+}
+
 /// A run, and its calls with their results.
 struct Done {
     run: Run,
+    /// Whether SQLite could have a write-ahead log.
+    shares_memory: bool,
     entries: Vec<Entry>,
     /// The source version of the SQLite that made the calls. Empty for flysch's own.
     source: String,
+}
+
+impl Done {
+    /// A run whose calls flysch's own SQLite made.
+    fn own(run: Run, entries: Vec<Entry>, simulation: &Simulation) -> Self {
+        Self { run, shares_memory: simulation.shares_memory(), entries, source: String::new() }
+    }
 }
 
 /// Replay the recording and print its costs.
@@ -124,6 +145,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Message(message.to_owned()));
     }
     let scenarios = args.scenarios(&recording)?;
+    let recorded = args.pace.filter(|pace| *pace == PaceOption::Recorded);
+    args.budget.refuse_pace(recorded.map(|_| "recorded"))?;
     let budget = args.budget.read()?;
     let files = args.differences.iter().chain(&args.trace);
     files.clone().try_for_each(|path| output::check_writable(path, args.figures.force))?;
@@ -149,8 +172,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let (Some(path), Some(done)) = (&args.trace, done.first_mut()) {
         save_trace(&mut done.run.trace, path, args.figures.force)?;
     }
+    for done in done.iter().filter(|done| !done.shares_memory && args.sqlite.is_none()) {
+        tell_of_log(&recording, &args.settings, &done.run.inputs.on);
+    }
     let mut runs: Vec<Run> = done.into_iter().map(|done| done.run).collect();
-    args.forget_defaults(&mut runs);
+    args.settings.forget_defaults(&mut runs);
     let mut sheet = Sheet::of(&LAYOUT, &runs);
     sheet.sort(&view);
     let figures = sheet.render(args.figures.format, &view);
@@ -162,20 +188,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Remove the scenario's SQLite settings that the user did not set. In a replay, the recording
-    /// decides them.
-    fn forget_defaults(&self, runs: &mut [Run]) {
-        let given = self.settings.given();
-        let all = ["journal-mode", "synchronous", "page-size", "cache-size"];
-        for run in runs {
-            run.inputs.parameters.retain(|name, _| given.contains(name) || !all.contains(name));
-        }
-    }
-
     /// The view with the names of figures as the rows will have them.
     fn named(&self, scenarios: &[Scenario]) -> Result<View, Failure> {
         let mut runs = blanks(scenarios);
-        self.forget_defaults(&mut runs);
+        self.settings.forget_defaults(&mut runs);
         Sheet::of(&LAYOUT, &runs).named(self.figures.format, &self.view)
     }
 
@@ -202,7 +218,7 @@ impl Args {
         budget: Option<&Held>,
     ) -> Result<(Vec<Done>, Result<(), Failure>), Failure> {
         let sources = recording.sources(&self.database).map_err(Failure::Message)?;
-        let is_paced = self.pace == PaceOption::Recorded && budget.is_none();
+        let is_paced = self.pace != Some(PaceOption::None) && budget.is_none();
         let replay = |scenario: &Scenario| {
             let variant = self.settings.variant(scenario);
             Replay { recording, sources: &sources, variant, is_paced }
@@ -212,7 +228,8 @@ impl Args {
                 let (run, entries, source, simulation) =
                     workers::run(&replay(scenario), scenario, library)?;
                 self.keep(&simulation)?;
-                Ok(Done { run, entries, source })
+                let shares_memory = simulation.shares_memory();
+                Ok(Done { run, shares_memory, entries, source })
             };
             if budget.is_some() {
                 let message = "--budget is for the SQLite of flysch, without --sqlite".to_owned();
@@ -226,7 +243,7 @@ impl Args {
                 replay(scenario).run(scenario).map_err(|error| Failure::of(&error))?;
             self.keep(&simulation)?;
             let verdict = budget.judge(&simulation, &run);
-            return Ok((vec![Done { run, entries, source: String::new() }], verdict));
+            return Ok((vec![Done::own(run, entries, &simulation)], verdict));
         }
         let bar = progress::bar(scenarios.len() as u64, progress::RUNS);
         let one = |scenario: &Scenario| {
@@ -240,7 +257,7 @@ impl Args {
             }
             let (run, entries, simulation) = outcome.map_err(|error| Failure::of(&error))?;
             self.keep(&simulation)?;
-            Ok(Some(Done { run, entries, source: String::new() }))
+            Ok(Some(Done::own(run, entries, &simulation)))
         };
         let done: Result<Vec<Option<Done>>, Failure> =
             scenarios.par_iter().with_max_len(1).map(one).collect();

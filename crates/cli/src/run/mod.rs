@@ -27,7 +27,7 @@ use flysch_sqlite::remote::{Folder, Server, Terms, Waits};
 use crate::failure::Failure;
 use crate::limits::{BudgetOptions, Held};
 use crate::output;
-use crate::parameters::Hardware;
+use crate::parameters::{Hardware, SqliteOptions};
 use crate::progress::{show, tell};
 use crate::provenance::save_trace;
 use child::{Program, with_shim};
@@ -50,9 +50,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     hardware: Hardware,
     /// Time that the program computes between calls: as measured, or none, which makes runs
-    /// repeatable
-    #[arg(long, value_enum, value_name = "measured|none", default_value_t)]
-    pace: PaceOption,
+    /// repeatable [default: measured; with a budget, none]
+    #[arg(long, value_enum, value_name = "measured|none")]
+    pace: Option<PaceOption>,
     /// Constant time that SQLite gives the program, in seconds since 1970 [default: the host's
     /// clock]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=253_402_300_799))]
@@ -105,10 +105,9 @@ struct Files {
     force: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PaceOption {
     /// As the host measured it.
-    #[default]
     Measured,
     /// No time: only the work of the machine takes time.
     None,
@@ -199,6 +198,7 @@ impl Args {
         budget: &BudgetOptions,
     ) -> Result<(), Failure> {
         output::check_distinct(self.outputs().chain(budget.replaced()))?;
+        budget.refuse_pace(self.asks_for_time().then_some("measured"))?;
         let budget = budget.read()?;
         if budget.is_some() && self.way.fuse {
             self.check_repeatable()?;
@@ -225,7 +225,7 @@ impl Args {
         let scenario = self.hardware.scenario(self.stack())?;
         let root = if self.way.fuse { Some(folder::root()?) } else { None };
         let keeps_calls = self.files.calls.is_some();
-        let pace = if mode.is_repeatable() { Pace::None } else { self.pace.pace() };
+        let pace = if mode.is_repeatable() { Pace::None } else { self.pace() };
         let simulation = Simulation::new(&scenario, pace, root.as_deref(), keeps_calls);
         let simulation = simulation.map_err(|error| Failure::of(&error))?;
         if mode.repeat == Repeat::SameWithChanges {
@@ -261,7 +261,7 @@ impl Args {
 
     /// Run the program and check its costs against a budget.
     pub(crate) fn carry_out_within(&self, budget: &Path) -> Result<(), Failure> {
-        self.carry_out(None, &self.budget.of(budget))
+        self.carry_out(None, &self.budget.of(budget)?)
     }
 
     /// The program and its arguments.
@@ -321,16 +321,19 @@ impl Args {
     }
 }
 
-impl PaceOption {
-    const fn pace(self) -> Pace {
-        match self {
-            Self::Measured => Pace::Measured,
-            Self::None => Pace::None,
+impl Args {
+    /// Whether the user asks that the program's own time passes.
+    pub(crate) fn asks_for_time(&self) -> bool {
+        self.pace == Some(PaceOption::Measured)
+    }
+
+    const fn pace(&self) -> Pace {
+        match self.pace {
+            None | Some(PaceOption::Measured) => Pace::Measured,
+            Some(PaceOption::None) => Pace::None,
         }
     }
-}
 
-impl Args {
     fn check(&self) -> Result<(), Failure> {
         if self.command.is_empty() && !self.way.serve {
             return Err(Failure::Message("a program is missing; it stands behind --".to_owned()));
@@ -384,7 +387,7 @@ impl Args {
         mode: Mode,
     ) -> Result<Server<'a>, Failure> {
         let is_recorded = mode.is_recorded;
-        let is_seeded = mode.is_repeatable() || self.pace.pace() == Pace::None;
+        let is_seeded = mode.is_repeatable() || self.pace() == Pace::None;
         let now_ms = self.seconds_now(mode).map(|seconds| seconds * 1000);
         let server = Server::new(folder, simulation, Terms { is_seeded, is_recorded, now_ms });
         server.map_err(|error| unserved(&error))
@@ -411,6 +414,7 @@ impl Args {
         budget: Option<&Held>,
     ) -> Result<(), Failure> {
         let mut run = run.map_err(|error| Failure::of(&error))?;
+        SqliteOptions::default().forget_defaults(std::slice::from_mut(&mut run));
         let mut outcome = Ok(());
         for note in simulation.notes() {
             let message = format!("{} {}", note.path.display(), note.what);

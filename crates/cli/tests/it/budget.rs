@@ -177,5 +177,13 @@ fn a_replay_is_held_to_a_budget_and_bad_ones_are_refused() {
     assert!(line.contains("none.toml: No such file"), "{line}");
     let line = complaint_of(folder.path(), "run --update -- true");
     assert!(line.contains("--update needs --budget FILE"), "{line}");
+    for (line, wanted) in [
+        ("budget b.toml --budget c.toml -- true", "--budget c.toml: b.toml is the budget"),
+        ("budget b.toml --pace measured -- true", "--pace measured: with --budget, the program's"),
+        ("replay s.sql --budget b.toml --pace recorded", "--pace recorded: with --budget, the"),
+    ] {
+        let said = complaint_of(folder.path(), line);
+        assert!(said.contains(wanted), "{said}");
+    }
     assert_eq!(names(folder.path()), ["b.toml", "s.sql"]);
 }

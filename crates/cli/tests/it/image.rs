@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::command::{complaint_of, flysch, output_of};
+use crate::run::names;
 
 /// Create a folder with files at `root`. Most of their content cannot be compressed.
 fn plant(root: &Path) {
@@ -197,6 +198,73 @@ fn images_of_the_tools_are_recognised_with_links_modes_and_owners() {
     }
 }
 
+/// Permissions come back from the file systems that store them.
+#[test]
+fn permissions_come_back_from_an_image() {
+    for (stack, is_stored) in [("jffs2", true), ("yaffs2", true), ("ubifs", true), ("ftl", false)] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        plant(&at("files"));
+        let modes = [("a", 0o755), ("b", 0o600), ("folder", 0o700), ("folder/empty", 0o1777)];
+        for (name, mode) in modes {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(at("files").join(name), permissions).unwrap();
+        }
+        image_of(stack, place.path(), "files", "image");
+        output_of(place.path(), "image extract image copies");
+        assert_eq!(tree(&at("copies")), tree(&at("files")), "{stack}");
+        for (name, mode) in modes.into_iter().filter(|_| is_stored) {
+            let found = fs::metadata(at("copies").join(name)).unwrap().mode();
+            assert_eq!(found & 0o777, mode & 0o777, "{stack}: {name}");
+        }
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("links")).unwrap();
+    symlink("none", place.path().join("links/link")).unwrap();
+    let said = complaint_of(place.path(), "image make links image --on file/jffs2");
+    assert!(said.contains("links/link: a symbolic link, and make writes only files"), "{said}");
+}
+
+/// A signal while a large image is written leaves nothing behind.
+#[test]
+fn an_image_that_is_interrupted_leaves_no_file() {
+    let place = tempfile::tempdir().unwrap();
+    plant(&place.path().join("files"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flysch"));
+    command.args("image make files image --on file/jffs2 --partition-blocks 2048".split(' '));
+    let mut child = command.current_dir(place.path()).stderr(Stdio::null()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() && names(place.path()) == ["files"] {}
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).output().unwrap();
+    let is_done = child.wait().unwrap().success();
+    assert!(is_done || sent.status.success());
+    let wanted: &[&str] = if is_done { &["files", "image"] } else { &["files"] };
+    assert_eq!(names(place.path()), wanted);
+}
+
+/// An image with OOB that ends anywhere is not taken for one without. Where its chip is not named,
+/// so that pages are cut at the wrong places, the broken nodes tell it.
+#[test]
+fn an_image_that_is_read_at_the_wrong_places_is_not_whole() {
+    let place = tempfile::tempdir().unwrap();
+    plant(&place.path().join("files"));
+    image_of("jffs2", place.path(), "files", "image");
+    let image = fs::read(place.path().join("image")).unwrap();
+    fs::write(place.path().join("cut"), &image[..500_000]).unwrap();
+    let said = complaint_of(place.path(), "image extract cut out");
+    assert!(said.contains("which ends within a block of 135168 with OOB: it is cut off"), "{said}");
+    assert!(!place.path().join("out").exists());
+    let finished = flysch(place.path(), "image extract image out --part k9f2g08u0a");
+    assert_eq!(finished.code, Some(0), "the same geometry: {finished:?}");
+    let wider: Vec<u8> = image.chunks(2112).flat_map(|page| [page, &[0xFF; 64]].concat()).collect();
+    fs::write(place.path().join("wider"), wider).unwrap();
+    let finished = flysch(place.path(), "image extract wider others");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(
+        finished.stderr.contains("nodes are broken, so that files are not whole"),
+        "{finished:?}"
+    );
+}
+
 #[test]
 fn files_that_are_not_whole_are_listed_with_exit_code_1() {
     let place = tempfile::tempdir().unwrap();
@@ -235,7 +303,7 @@ fn what_is_no_image_is_refused_in_a_line() {
         ("extract short out --on file/ubifs", "short: no ubifs is found in it; leave --on out"),
         ("extract short out", "short: no JFFS2, UBI, YAFFS2 or FTL is found in it"),
         ("extract huge out", "huge: image is 400000000 bytes, part nandsim has 2048 blocks"),
-        ("extract cut out", "cut: image is 5269440 bytes, part nandsim has 2048 blocks"),
+        ("extract cut out", "cut: image is 5269440 bytes, which ends within a block of 135168"),
         ("extract tagless out", "tagless: a YAFFS2 image without OOB, where YAFFS2 keeps its tags"),
         ("extract empty out", "empty: its ubifs holds no file"),
         ("extract big out", "big: JFFS2 of a big-endian machine, which is not supported"),
@@ -244,6 +312,15 @@ fn what_is_no_image_is_refused_in_a_line() {
         ("extract noise out --on sqlite/ubifs", "--on sqlite/ubifs: images are of file/jffs2"),
         ("extract noise out --on file/pramfs", "noise: pramfs: no PRAMFS here"),
         ("make files out --on file/pramfs --cut 3", "--cut is for images of flash"),
+        (
+            "make files out --on file/pramfs --compression zlib",
+            "--compression: file/pramfs does not",
+        ),
+        ("make files out --on file/pramfs --partition-blocks 9", "--partition-blocks: file/pramfs"),
+        ("make files out --on file/ftl --compression zlib", "--compression: file/ftl does not use"),
+        ("make files out --on file/jffs2 --compression zstd", "zstd: file/jffs2 has no such"),
+        ("make files out --on file/jffs2 --pram-size 1000", "--pram-size: file/jffs2 does not"),
+        ("make files out --on file/jffs2 --ubi-fastmap on", "--ubi-fastmap: file/jffs2 does not"),
         ("make files out --on file/pramfs --pram-size 64", "a: no space left on device"),
         ("make absent out --on file/jffs2", "absent: No such file or directory"),
         ("make files short --on file/jffs2", "short: exists; --force replaces it"),

@@ -216,7 +216,11 @@ fn complaints_are_one_line() {
         ("trace run.trace export", "not provided: --to"),
         ("trace run.trace export --to binary", "needs --out FILE"),
         ("trace run.trace export --to csv --force", "not provided: --out"),
-        ("trace run.trace export --to csv --out no/such/folder", "no/such/folder: "),
+        (
+            "trace run.trace export --to csv --out no/such/folder",
+            "no/such/folder: cannot be written: there is no such folder",
+        ),
+        ("trace run.trace export --to csv --out /proc/out", "/proc/out: cannot be written: "),
         ("trace missing", "missing: No such file"),
         (".", "unrecognized subcommand"),
         ("trace .", "."),

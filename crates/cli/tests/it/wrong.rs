@@ -186,6 +186,44 @@ fn three_hundred_wrong_inputs_are_a_line_each() {
     assert_eq!(fs::read(folder.path().join("taken")).expect("it stays"), b"mine");
 }
 
+/// The line and the field of a wrong figure are told.
+#[test]
+fn a_wrong_figure_is_told_with_its_place() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let cases = [
+        (
+            "part",
+            PART,
+            "endurance = ",
+            "endurance = -1",
+            ": endurance: invalid value: integer `-1`",
+        ),
+        (
+            "platform",
+            PLATFORM,
+            "copy_ps_",
+            "copy_ps_per_byte = 'x'",
+            ": copy_ps_per_byte: invalid type",
+        ),
+        ("platform", PLATFORM, "mw = ", "mw = nan", "power.draw 1: mw is NaN, and it is a number"),
+        (
+            "platform",
+            PLATFORM,
+            "mw = ",
+            "mw = 0",
+            "power.draw 1: mw is 0, and it is a number above 0",
+        ),
+        ("platform", PLATFORM, "mw = ", "mw = -10", "power.draw 1: mw is -10"),
+    ];
+    for (option, text, old, new, said) in cases {
+        let replaced = |line| if str::starts_with(line, old) { new } else { line };
+        let text = text.lines().map(replaced).collect::<Vec<_>>().join("\n");
+        fs::write(folder.path().join("own.toml"), text).expect("a writable folder");
+        let line = complaint_of(folder.path(), &format!("bench insert --{option} own.toml"));
+        assert!(line.starts_with("flysch: own.toml: ") && line.contains(said), "{line}");
+    }
+}
+
 /// Someone who leaves several fields out learns of all of them at once.
 #[test]
 fn all_missing_fields_are_told_at_once() {

@@ -7,12 +7,14 @@
 //! ```text
 //! cut      where the power goes: a change, how it ends, and the same again while SQLite recovers
 //! restore  the machine after a cut
+//! uncut    the databases that the whole run left, which no cut has harmed
 //! promise  what was acknowledged before a cut, and so has to be there
 //! ```
 
 mod cut;
 mod promise;
 mod restore;
+mod uncut;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,6 +42,8 @@ pub struct Incident {
     imported: Vec<Range<usize>>,
     starts: Vec<Start>,
     promises: Promises,
+    uncut: Files,
+    shares_memory: bool,
 }
 
 /// A fault that was found after a cut.
@@ -48,6 +52,14 @@ pub struct Finding {
     /// The cut, as it is written on the command line.
     pub cut: String,
     pub what: String,
+}
+
+/// What a run left.
+struct Left {
+    kept: KeptRun,
+    uncut: Files,
+    /// Whether SQLite could have a write-ahead log.
+    shares_memory: bool,
 }
 
 /// The files on the machine after a cut, by name.
@@ -64,11 +76,12 @@ impl Incident {
         recording: &Recording,
         scenario: &Scenario,
     ) -> Result<Self, RunError> {
-        let kept = simulation.take_kept();
+        let (kept, uncut) = (simulation.take_kept(), uncut::recovered(simulation)?);
         let sources = recording.sources(&[]).map_err(RunError::Broken)?;
         let variant = Variant::default();
         let replay = Replay { recording, sources: &sources, variant, is_paced: false };
-        let incident = Self::new(&replay, scenario, kept);
+        let left = Left { kept, uncut, shares_memory: simulation.shares_memory() };
+        let incident = Self::new(&replay, scenario, left);
         incident.map_err(|error| RunError::Broken(error.to_string()))
     }
 
@@ -80,14 +93,20 @@ impl Incident {
         Self::new(replay, scenario, kept(replay, scenario)?)
     }
 
-    fn new(replay: &Replay<'_>, scenario: &Scenario, kept: KeptRun) -> Result<Self, ReplayError> {
+    fn new(
+        replay: &Replay<'_>,
+        scenario: &Scenario,
+        Left { kept, uncut, shares_memory }: Left,
+    ) -> Result<Self, ReplayError> {
         let moments = Moments { before: kept.before_calls, all: kept.changes.len() };
         Ok(Self {
             scenario: Scenario { keeps_trace: false, ..scenario.clone() },
             changes: kept.changes,
             imported: kept.imported,
             starts: replay.recording.databases.clone(),
-            promises: Promises::of(replay, &moments)?,
+            promises: Promises::of(replay, &moments, shares_memory)?,
+            uncut,
+            shares_memory,
         })
     }
 
@@ -108,6 +127,21 @@ impl Incident {
 
     pub const fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// The databases that programs opened.
+    pub fn databases(&self) -> &[Start] {
+        &self.starts
+    }
+
+    /// Whether SQLite could have a write-ahead log.
+    pub const fn shares_memory(&self) -> bool {
+        self.shares_memory
+    }
+
+    /// The databases that the whole run left, without a cut.
+    pub const fn uncut(&self) -> &Files {
+        &self.uncut
     }
 
     /// Number of changes to the devices.
@@ -167,12 +201,14 @@ impl Incident {
 }
 
 /// Replay a recording and record the changes to the devices.
-fn kept(replay: &Replay<'_>, scenario: &Scenario) -> Result<KeptRun, ReplayError> {
+fn kept(replay: &Replay<'_>, scenario: &Scenario) -> Result<Left, ReplayError> {
     let simulation = replay.simulation(scenario)?;
     simulation.keep_changes();
     let mut before = vec![0];
     replay.play(&simulation, |_, _, _| before.push(simulation.kept_count()))?;
-    Ok(KeptRun { before_calls: before, ..simulation.take_kept() })
+    let kept = KeptRun { before_calls: before, ..simulation.take_kept() };
+    let uncut = uncut::recovered(&simulation).map_err(ReplayError::Run)?;
+    Ok(Left { kept, uncut, shares_memory: simulation.shares_memory() })
 }
 
 /// Whether a call may commit a transaction.

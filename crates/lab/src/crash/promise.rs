@@ -63,8 +63,13 @@ impl Moments {
 pub(super) struct Promises(BTreeMap<String, Vec<State>>);
 
 impl Promises {
-    /// Replay a recording to find the contents of its databases.
-    pub(super) fn of(replay: &Replay<'_>, moments: &Moments) -> Result<Self, ReplayError> {
+    /// Replay a recording to find the contents of its databases. Without `shares_memory`, SQLite
+    /// gets no write-ahead log, as on the stack of the run.
+    pub(super) fn of(
+        replay: &Replay<'_>,
+        moments: &Moments,
+        shares_memory: bool,
+    ) -> Result<Self, ReplayError> {
         let recording = replay.recording;
         let platform = Platform::named("nandsim-6.1").expect("it is built in");
         let grid = Grid::new(Workload::Program, Stack::TMPFS, Arc::new(platform));
@@ -72,6 +77,9 @@ impl Promises {
         let scenario = scenarios.pop().expect("a grid has a scenario");
         let mut promises = Self::at_the_start(replay);
         let simulation = replay.simulation(&scenario)?;
+        if !shares_memory {
+            simulation.keep_memory_private();
+        }
         let mut known = BTreeMap::new();
         replay.play(&simulation, |place, entry, player| {
             if !may_commit(entry) {

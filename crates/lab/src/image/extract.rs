@@ -44,6 +44,8 @@ pub struct Extracted {
     pub attach_reads: u64,
     /// Paths that could not be copied, each with the reason.
     pub lost: Vec<(String, String)>,
+    /// Why files that were copied may not be whole although the file system knows of no damage.
+    pub doubt: Option<String>,
 }
 
 /// Mount `image`, the flash of a partition, and copy all its files to `folder`, which is created.
@@ -89,6 +91,7 @@ pub fn extract(
     let done = Extracted {
         mount_reads: trace.count(EventKind::Read),
         attach_reads: attach_reads(&trace),
+        doubt: found.doubt(),
         ..Extracted::of(ImageOf::Flash(found.main), found.has_oob)
     };
     let mut linux = machine.linux.borrow_mut();
@@ -107,6 +110,7 @@ impl Extracted {
             mount_reads: 0,
             attach_reads: 0,
             lost: Vec::new(),
+            doubt: None,
         }
     }
 }
@@ -158,11 +162,11 @@ fn part_of(part: &Part, found: &Recognised, size: u64) -> Result<Part, TransferE
         block,
         blocks: geometry.block_count,
     };
+    if found.has_oob && !size.is_multiple_of(block) {
+        return Err(TransferError::CutOff { image: size, block });
+    }
     let blocks = u32::try_from(size.div_ceil(block)).ok();
-    let blocks = blocks.filter(|&blocks| {
-        let is_whole = !found.has_oob || size.is_multiple_of(block);
-        is_whole && (1..=geometry.block_count).contains(&blocks)
-    });
+    let blocks = blocks.filter(|blocks| (1..=geometry.block_count).contains(blocks));
     let blocks = blocks.ok_or_else(too_large)?;
     let block_count = if found.has_oob { blocks } else { geometry.block_count };
     Ok(Part { geometry: Geometry { block_count, ..geometry }, ..part.clone() })

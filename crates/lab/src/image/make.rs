@@ -1,11 +1,12 @@
 //! Make a flash image from a folder of the host.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use flysch_chip::FaultPlan;
-use flysch_linux::filesystem::FsError;
+use flysch_linux::filesystem::{FsError, MODE_PERMISSIONS};
 use flysch_linux::vfs::Vfs;
 
 use super::{ImageOf, PIECE, TransferError, pram};
@@ -24,7 +25,7 @@ pub struct Made {
 /// Write all of `folder` to a new file system and save the partition as `image`. Each file is made
 /// durable before the next begins. At the end the file system is unmounted. With `cut_at`, the
 /// power is cut during that operation instead; operations are counted from 0. The power of a PRAM
-/// is not cut.
+/// is not cut. Once `is_interrupted` says so, the work ends and no image is left.
 ///
 /// # Errors
 /// Fails if the folder cannot be read or does not fit, or if the run ends before operation
@@ -34,16 +35,16 @@ pub fn make(
     of: ImageOf,
     (folder, image): (&Path, &Path),
     cut_at: Option<u64>,
-    overwrite: bool,
+    (overwrite, is_interrupted): (bool, &dyn Fn() -> bool),
 ) -> Result<Made, TransferError> {
     let main = match of {
         ImageOf::Flash(main) => main,
-        ImageOf::Pram => return pram::make(build, (folder, image), overwrite),
+        ImageOf::Pram => return pram::make(build, (folder, image), (overwrite, is_interrupted)),
     };
     let machine = build.format_and_mount(Stack::file(main))?;
     let plan = FaultPlan { seed: build.seed, cut_at, ..FaultPlan::default() };
     machine.device.borrow_mut().device_mut().arm(plan);
-    let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), files: 0 };
+    let mut copy = Copy { linux: &mut machine.linux.borrow_mut(), files: 0, is_interrupted };
     let outcome = copy.folder(folder, "").and_then(|()| copy.unmount());
     let files = copy.files;
     let device = machine.device.borrow();
@@ -54,13 +55,15 @@ pub fn make(
         (Ok(()), Some(cut)) => return Err(TransferError::Uncut { cut, operations }),
     }
     let blocks = 0..build.partition_blocks;
-    device.device().chip().save_blocks(image, blocks, overwrite)?;
+    device.device().chip().save_blocks(image, blocks, overwrite, is_interrupted)?;
     Ok(Made { files, operations })
 }
 
 pub(super) struct Copy<'a> {
     pub(super) linux: &'a mut Vfs,
     pub(super) files: u32,
+    /// Whether the user has asked to end early.
+    pub(super) is_interrupted: &'a dyn Fn() -> bool,
 }
 
 impl Copy<'_> {
@@ -71,30 +74,42 @@ impl Copy<'_> {
         let mut paths = paths.map_err(TransferError::host(from))?;
         paths.sort();
         for path in paths {
-            let kind = fs::symlink_metadata(&path).map_err(TransferError::host(&path))?.file_type();
-            let name = path.file_name().and_then(|name| name.to_str());
-            let to =
-                name.map(|name| if to.is_empty() { name.into() } else { format!("{to}/{name}") });
-            match to {
-                Some(to) if kind.is_dir() => {
-                    let made = self.linux.mkdir(&to);
-                    made.map_err(|error| TransferError::Flash(to.clone(), error))?;
-                    self.folder(&path, &to)?;
-                }
-                Some(to) if kind.is_file() => self.file(&path, &to)?,
-                _ => return Err(TransferError::Kind(path)),
+            let found = fs::symlink_metadata(&path).map_err(TransferError::host(&path))?;
+            let (kind, permissions) = (found.file_type(), found.permissions().mode());
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                return Err(TransferError::Kind(path, "its name is not valid UTF-8"));
+            };
+            let to = if to.is_empty() { name.into() } else { format!("{to}/{name}") };
+            if kind.is_dir() {
+                let flash = |error| TransferError::Flash(to.clone(), error);
+                self.linux.mkdir(&to).map_err(flash)?;
+                self.permit(&to, permissions)?;
+                self.folder(&path, &to)?;
+            } else if kind.is_file() {
+                self.file(&path, &to, permissions)?;
+            } else {
+                return Err(TransferError::Kind(path, name_of(kind)));
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &Path, to: &str) -> Result<(), TransferError> {
+    fn permit(&mut self, to: &str, mode: u32) -> Result<(), TransferError> {
+        let done = self.linux.set_permissions(to, mode & MODE_PERMISSIONS);
+        done.map_err(|error| TransferError::Flash(to.to_owned(), error))
+    }
+
+    fn file(&mut self, from: &Path, to: &str, mode: u32) -> Result<(), TransferError> {
         let flash = |error| TransferError::Flash(to.to_owned(), error);
         let mut file = File::open(from).map_err(TransferError::host(from))?;
         let fd = self.linux.open(to, true).map_err(flash)?;
+        self.permit(to, mode)?;
         let mut piece = vec![0; PIECE];
         let mut offset = 0;
         loop {
+            if (self.is_interrupted)() {
+                return Err(TransferError::Interrupted);
+            }
             let len = file.read(&mut piece).map_err(TransferError::host(from))?;
             if len == 0 {
                 break;
@@ -110,5 +125,18 @@ impl Copy<'_> {
 
     pub(super) fn unmount(&mut self) -> Result<(), TransferError> {
         self.linux.unmount().map_err(|error| TransferError::Flash("unmount".to_owned(), error))
+    }
+}
+
+/// What something is that is neither a file nor a folder.
+fn name_of(kind: FileType) -> &'static str {
+    if kind.is_symlink() {
+        "a symbolic link, and make writes only files and folders"
+    } else if kind.is_fifo() {
+        "a pipe, and make writes only files and folders"
+    } else if kind.is_socket() {
+        "a socket, and make writes only files and folders"
+    } else {
+        "a device, and make writes only files and folders"
     }
 }

@@ -60,11 +60,20 @@ pub enum TransferError {
     Host(PathBuf, io::Error),
     /// A file on the flash failed.
     Flash(String, FsError),
-    /// This path is neither a file nor a folder, or its name is not valid UTF-8.
-    Kind(PathBuf),
+    /// This path cannot be written to an image, for this reason.
+    Kind(PathBuf, &'static str),
+    /// The user ended it early.
+    Interrupted,
     /// The image file cannot be read or written.
     Image(ImageError),
-    /// The image does not consist of whole blocks of the part, or has more blocks than the part.
+    /// The image has OOB bytes, and ends within a block.
+    CutOff {
+        /// Size of the image in bytes.
+        image: u64,
+        /// Size of a block with its OOB bytes.
+        block: u64,
+    },
+    /// The image has more blocks than the part.
     Size {
         /// Size of the image in bytes.
         image: u64,
@@ -95,13 +104,17 @@ impl fmt::Display for TransferError {
             Self::Stack(error) => error.fmt(f),
             Self::Host(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Flash(path, error) => write!(f, "{path}: {error}"),
-            Self::Kind(path) => {
-                write!(f, "{}: only files and folders named in UTF-8 are kept", path.display())
-            }
+            Self::Kind(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::Interrupted => f.write_str("interrupted"),
             Self::Image(error) => error.fmt(f),
             Self::Size { image, part, block, blocks } => write!(
                 f,
                 "image is {image} bytes, part {part} has {blocks} blocks of {block} with OOB"
+            ),
+            Self::CutOff { image, block } => write!(
+                f,
+                "image is {image} bytes, which ends within a block of {block} with OOB: it is cut \
+                 off, or of another part; dump it again, or name the part with --part"
             ),
             Self::Unrecognised(why) => why.fmt(f),
             Self::Geometry(error) => error.fmt(f),

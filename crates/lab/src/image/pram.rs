@@ -17,13 +17,13 @@ use crate::machine::{Build, StackError};
 pub(super) fn make(
     build: &Build,
     (folder, image): (&Path, &Path),
-    overwrite: bool,
+    (overwrite, is_interrupted): (bool, &dyn Fn() -> bool),
 ) -> Result<Made, TransferError> {
     let recorder = Recorder::new(Clock::new(), "flysch");
     let mut memory = build.pram_alone(build.layers.pram_kib << 10, &recorder);
     let mut linux = build.mount_pramfs(&mut memory, &recorder, true)?;
     recorder.reset();
-    let mut copy = Copy { linux: &mut linux, files: 0 };
+    let mut copy = Copy { linux: &mut linux, files: 0, is_interrupted };
     copy.folder(folder, "")?;
     copy.unmount()?;
     let files = copy.files;

@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use flysch_chip::Part;
+use flysch_linux::jffs2::FoundNodes;
 use flysch_linux::{ftl, jffs2, ubi, ubifs, yaffs2};
 use flysch_nand::Geometry;
 
@@ -23,10 +24,14 @@ const SECTOR: usize = 512;
 const PAGES: RangeInclusive<u32> = 512..=64 << 10;
 /// The smallest part of a page that a header of UBI takes, bytes.
 const SECTOR_MIN: u32 = 64;
+/// From so many broken nodes on, and from this share of all nodes on, one in so many, the way to
+/// read an image is doubtful.
+const BROKEN_MIN: usize = 4;
+const BROKEN_SHARE: usize = 4;
 /// First free OOB byte: the bad-block mark stands before it.
 const OOB_FREE: usize = 2;
 
-/// What was recognised in an image.
+/// A way to read an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recognised {
     pub(super) main: Main,
@@ -34,6 +39,26 @@ pub(super) struct Recognised {
     pub(super) has_oob: bool,
     /// The geometry that the image was made for. If the image does not show it, that of the part.
     pub(super) geometry: Geometry,
+    /// How many structures with a right checksum are found this way.
+    evidence: usize,
+    /// How many begin right and have a wrong checksum further on.
+    broken: usize,
+}
+
+impl Recognised {
+    /// A line that says why this may be the wrong way to read the image. A power cut breaks one
+    /// node, and pages that are cut at the wrong places break most of those that are long.
+    pub(super) fn doubt(&self) -> Option<String> {
+        let all = self.evidence + self.broken;
+        let is_doubtful = self.broken >= BROKEN_MIN && self.broken >= all / BROKEN_SHARE;
+        is_doubtful.then(|| {
+            format!(
+                "{} of its {all} nodes are broken, so that files are not whole; if it is of \
+                 another chip, name it with --part",
+                self.broken
+            )
+        })
+    }
 }
 
 /// Why an image is not recognised.
@@ -82,23 +107,19 @@ pub(super) fn recognise(
     wanted: Option<Main>,
 ) -> Result<Recognised, Unrecognised> {
     let geometry = part.geometry;
-    let has_pages_with_oob = image.len().is_multiple_of(page_with_oob(&geometry));
+    let has_whole_pages = image.len().is_multiple_of(page_with_oob(&geometry));
     let image = &image[..image.len().min(LOOKED_AT)];
     let mut candidates = vec![jffs2_without_oob(image, geometry), ubi_without_oob(image, geometry)];
-    if has_pages_with_oob {
-        candidates.extend(with_oob(image, geometry));
-    }
-    let is_sought = |candidate: &&Candidate| {
-        candidate.evidence > 0 && wanted.is_none_or(|wanted| wanted == candidate.found.main)
+    // An image that was cut off within a page is still found to have OOB bytes, and then refused.
+    candidates.extend(with_oob(image, geometry));
+    let is_sought = |found: &&Recognised| {
+        found.evidence > 0 && wanted.is_none_or(|wanted| wanted == found.main)
     };
-    let best = candidates.iter().filter(is_sought).max_by_key(|candidate| candidate.evidence);
-    best.map(|candidate| candidate.found).ok_or_else(|| foreign(image, &geometry, wanted))
-}
-
-/// A way to read an image, and how many structures with a right checksum it finds.
-struct Candidate {
-    found: Recognised,
-    evidence: usize,
+    let best = candidates
+        .iter()
+        .filter(is_sought)
+        .max_by_key(|found| (found.evidence, !found.has_oob || has_whole_pages));
+    best.copied().ok_or_else(|| foreign(image, &geometry, wanted))
 }
 
 const fn page_with_oob(geometry: &Geometry) -> usize {
@@ -106,7 +127,7 @@ const fn page_with_oob(geometry: &Geometry) -> usize {
 }
 
 /// The ways to read an image whose pages are followed by their OOB bytes.
-fn with_oob(image: &[u8], geometry: Geometry) -> [Candidate; 4] {
+fn with_oob(image: &[u8], geometry: Geometry) -> [Recognised; 4] {
     let page_size = geometry.page_size as usize;
     let pages = || image.chunks_exact(page_with_oob(&geometry));
     let data: Vec<u8> = pages().flat_map(|page| &page[..page_size]).copied().collect();
@@ -114,36 +135,39 @@ fn with_oob(image: &[u8], geometry: Geometry) -> [Candidate; 4] {
         |is_tag: fn(&[u8]) -> bool| pages().filter(|page| is_tag(&page[page_size..])).count();
     let pebs = data.chunks(geometry.block_size() as usize);
     let pebs = pebs.filter(|peb| ubi::header_places(peb).is_some()).count();
+    let nodes = jffs2::nodes_in(&data);
     let is_yaffs2 = |oob: &[u8]| oob.get(OOB_FREE..).is_some_and(yaffs2::has_tags);
     [
-        (Main::Jffs2, jffs2::whole_nodes(&data).len()),
-        (Main::Ubifs, pebs),
-        (Main::Yaffs2, tags(is_yaffs2)),
-        (Main::Ftl, tags(ftl::has_tag)),
+        (Main::Jffs2, nodes.whole.len(), nodes.broken),
+        (Main::Ubifs, pebs, 0),
+        (Main::Yaffs2, tags(is_yaffs2), 0),
+        (Main::Ftl, tags(ftl::has_tag), 0),
     ]
-    .map(|(main, evidence)| Candidate {
-        found: Recognised { main, has_oob: true, geometry },
+    .map(|(main, evidence, broken)| Recognised {
+        main,
+        has_oob: true,
+        geometry,
         evidence,
+        broken,
     })
 }
 
 /// Reads an image as JFFS2. It does not contain the size of a block, but no node crosses the end of
 /// a block, so the smallest size that fits the nodes is taken.
-fn jffs2_without_oob(image: &[u8], mut geometry: Geometry) -> Candidate {
-    let nodes = jffs2::whole_nodes(image);
+fn jffs2_without_oob(image: &[u8], mut geometry: Geometry) -> Recognised {
+    let FoundNodes { whole: nodes, broken } = jffs2::nodes_in(image);
     let ends_in_other_block =
         |size: usize| nodes.iter().any(|node| node.start / size != (node.end - 1) / size);
     while ends_in_other_block(geometry.block_size() as usize) {
         geometry.pages_per_block *= 2;
         geometry.block_count = geometry.block_count.div_ceil(2);
     }
-    let found = Recognised { main: Main::Jffs2, has_oob: false, geometry };
-    Candidate { found, evidence: nodes.len() }
+    Recognised { main: Main::Jffs2, has_oob: false, geometry, evidence: nodes.len(), broken }
 }
 
 /// Reads an image as UBI. Its headers say where in a block the data begins, and their distance is
 /// the size of a block.
-fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
+fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Recognised {
     let at = |&start: &usize| ubi::header_places(&image[start..]).is_some();
     let starts: Vec<usize> = (0..image.len()).step_by(SECTOR).filter(at).collect();
     let block_size = starts.iter().copied().fold(0, gcd);
@@ -158,8 +182,7 @@ fn ubi_without_oob(image: &[u8], geometry: Geometry) -> Candidate {
         let page_size = page_size.filter(|page_size| PAGES.contains(page_size));
         of_ubi(geometry, block_size, (vid, data), page_size)
     });
-    let found = Recognised { main: Main::Ubifs, has_oob: false, geometry };
-    Candidate { found, evidence }
+    Recognised { main: Main::Ubifs, has_oob: false, geometry, evidence, broken: 0 }
 }
 
 const fn gcd(a: usize, b: usize) -> usize {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use flysch_chip::Part;
-use flysch_chip::fields::missing;
+use flysch_chip::fields::{missing, told};
 use flysch_linux::cache::ReadAheadProfile;
 use flysch_linux::card::Bus;
 use flysch_linux::cpu::{Prices, Speed};
@@ -277,7 +277,7 @@ impl Platform {
             let mut names = missing(text, BUILTIN[0]);
             names.retain(|name| !OPTIONAL.contains(&name.as_str()));
             match names.len() {
-                0 | 1 => invalid(&error.message()),
+                0 | 1 => invalid(&told(text, &error)),
                 _ => invalid(&format_args!("missing: {}", names.join(", "))),
             }
         })?;
@@ -291,6 +291,9 @@ impl Platform {
         }
         if let Some(name) = file.beyond() {
             return Err(invalid(&format_args!("{name} is above {FIGURE_MAX}")));
+        }
+        if let Some(why) = file.impossible() {
+            return Err(PlatformError::Invalid(why));
         }
         if file.partition.blocks == 0 {
             return Err(invalid(&"partition.blocks is 0"));
@@ -366,6 +369,19 @@ impl File {
             ("card.transfer_ps_per_byte", self.card.transfer_ps_per_byte),
         ];
         times.into_iter().find(|(_, time)| *time > FIGURE_MAX).map(|(name, _)| name)
+    }
+
+    /// A line that names a power or a throughput that cannot be. None if all are possible.
+    fn impossible(&self) -> Option<String> {
+        let draws = (1..).zip(&self.power.draw);
+        let powers = draws.map(|(number, draw)| (format!("power.draw {number}: mw"), draw.mw));
+        let throughputs = self.throughput.iter().flat_map(|row| {
+            let name = |what| format!("throughput of {}: {what}", row.level);
+            [(name("write_mb_s"), row.write_mb_s), (name("read_mb_s"), row.read_mb_s)]
+        });
+        let mut all = powers.chain(throughputs);
+        let (name, value) = all.find(|(_, value)| !(value.is_finite() && *value > 0.0))?;
+        Some(format!("{name} is {value}, and it is a number above 0"))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use flysch_chip::fields::told;
 use flysch_linux::cpu::Prices;
 use serde::Deserialize;
 
@@ -45,7 +46,7 @@ pub(crate) fn guessed() -> Prices {
 }
 
 fn parse(text: &str) -> Result<Prices, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let file: File = toml::from_str(text).map_err(|error| told(text, &error))?;
     if file.kernel.is_empty() || file.sqlite.is_empty() {
         return Err("kernel and sqlite name the versions that were measured".to_owned());
     }

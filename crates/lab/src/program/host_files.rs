@@ -99,6 +99,8 @@ pub(super) struct HostFiles {
     /// The time that programs are given, milliseconds since 1970. None: the virtual time.
     now_ms: Cell<Option<i64>>,
     pub(super) changes: Changes,
+    /// Whether files can be mapped shared, as far as the file system does it.
+    pub(super) shares_memory: Cell<bool>,
     /// The recorded changes to the devices. None if they are not recorded.
     kept: RefCell<Option<Kept>>,
     /// The ranges of these changes by which files were copied to the machine.
@@ -127,6 +129,7 @@ impl HostFiles {
             starts: RefCell::default(),
             now_ms: Cell::new(None),
             changes: Changes::new(keeps_calls),
+            shares_memory: Cell::new(true),
             kept: RefCell::default(),
             imported: RefCell::default(),
         }
@@ -483,6 +486,6 @@ impl Vfs for HostFiles {
     }
 
     fn supports_shared_memory(&self, name: &str) -> bool {
-        self.vfs.supports_shared_memory(name)
+        self.shares_memory.get() && self.vfs.supports_shared_memory(name)
     }
 }

@@ -166,6 +166,16 @@ impl Simulation {
         self.files.tell_time(now_ms);
     }
 
+    /// Whether the file system maps files shared, which a write-ahead log needs.
+    pub fn shares_memory(&self) -> bool {
+        self.stack().linux.borrow().filesystem().maps_shared()
+    }
+
+    /// Map no file shared, as another stack does not.
+    pub(crate) fn keep_memory_private(&self) {
+        self.files.shares_memory.set(false);
+    }
+
     /// The state of each database when it was first opened.
     pub fn starts(&self) -> Vec<Start> {
         self.files.starts()

@@ -8,7 +8,7 @@ use super::Recording;
 /// A call that had another result, or changed files in another way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The index of the call, counted from 0.
+    /// The number of the call, counted from 1.
     pub call: usize,
     /// A description of the call.
     pub what: String,
@@ -30,7 +30,7 @@ pub fn differences(recording: &Recording, replayed: &[Entry]) -> Vec<Difference>
     });
     differing
         .map(|(call, (one, other))| Difference {
-            call,
+            call: call + 1,
             what: recording.describe(call),
             recorded_code: one.code,
             code: other.code,

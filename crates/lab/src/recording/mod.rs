@@ -158,6 +158,36 @@ impl Recording {
         }
     }
 
+    /// Whether a program asked for a write-ahead log itself.
+    pub fn asks_for_log(&self) -> bool {
+        self.entries.iter().filter_map(sql_of).any(|sql| variant::asks_for_log(sql.as_bytes()))
+    }
+
+    /// Whether processes or connections worked at the same time. A replay makes their calls one
+    /// after the other, so waits and refusals are not those of the run.
+    pub fn worked_at_once(&self) -> bool {
+        let is_refused = |entry: &Entry| BUSY_AND_LOCKED.contains(&(entry.code & 0xFF));
+        if self.entries.iter().any(is_refused) {
+            return true;
+        }
+        // The places of the first and the last call of each process so far.
+        let mut spans: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        let calls = self.entries.iter().filter(|entry| entry.call != Call::End);
+        for (place, process) in calls.map(|entry| entry.process).enumerate() {
+            let (first, last) = *spans.entry(process).or_insert((place, place));
+            // One that began earlier went on in the midst of this one's calls, and this one goes on
+            // after it. A program that only waits for those that it started does not do that.
+            let crosses = |&(other, latest): &(usize, usize)| {
+                other < first && latest > last.max(first) && place > latest
+            };
+            if spans.values().any(crosses) {
+                return true;
+            }
+            spans.insert(process, (first, place));
+        }
+        false
+    }
+
     /// For each call, whether it ends a transaction.
     pub fn transaction_ends(&self) -> Vec<bool> {
         let roles = transactions::roles(&self.entries).into_iter();
@@ -207,6 +237,8 @@ impl Recording {
     }
 }
 
+/// The result codes of a call that another connection kept from its work.
+const BUSY_AND_LOCKED: [i32; 2] = [5, 6];
 /// The most characters of a statement in a description.
 const TEXT_MAX: usize = 80;
 
@@ -234,5 +266,35 @@ fn sql_of(entry: &Entry) -> Option<String> {
     match &entry.call {
         Call::Prepare { sql, .. } | Call::Execute { sql, .. } => Some(sql.text()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_work_at_the_same_time_are_seen() {
+        let of = |processes: &[u32]| {
+            let step = |&process: &u32| Entry::new(process, Call::Step { statement: 1 });
+            Recording {
+                name: String::new(),
+                origin: Origin::default(),
+                about: About::default(),
+                databases: Vec::new(),
+                cannot: Vec::new(),
+                entries: processes.iter().map(step).collect(),
+                lines: None,
+            }
+        };
+        for alone in [&[1, 1][..], &[1, 2, 2, 1], &[1, 2, 1, 3, 3, 1], &[1, 2, 3]] {
+            assert!(!of(alone).worked_at_once(), "{alone:?}");
+        }
+        for together in [&[1, 2, 1, 2][..], &[1, 2, 3, 2, 3, 1], &[1, 2, 2, 1, 1, 2]] {
+            assert!(of(together).worked_at_once(), "{together:?}");
+        }
+        let mut refused = of(&[1]);
+        refused.entries[0].code = 517;
+        assert!(refused.worked_at_once());
     }
 }

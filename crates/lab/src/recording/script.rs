@@ -47,31 +47,50 @@ pub(super) fn parse(name: String, bytes: &[u8]) -> Result<Recording, String> {
 fn statements(text: &str) -> Result<Vec<(usize, String)>, String> {
     let (mut all, mut current, mut begin) = (Vec::new(), String::new(), 1);
     for (number, line) in (1..).zip(text.lines()) {
-        if current.trim().is_empty() {
+        if after_comments(&current).is_empty() {
             if line.starts_with('.') {
                 let word = line.split_whitespace().next().unwrap_or(line);
                 return Err(format!("line {number}: {word} is a command of the shell, no SQL"));
             }
-            (current, begin) = (String::new(), number);
+            if current.trim().is_empty() {
+                (current, begin) = (String::new(), number);
+            }
         }
         for part in line.split_inclusive(';') {
             current.push_str(part);
             if part.ends_with(';') && is_complete(&current) {
-                all.push((begin, std::mem::take(&mut current)));
+                all.push((first_line(begin, &current), std::mem::take(&mut current)));
                 begin = number;
             }
         }
         current.push('\n');
     }
-    if !is_comment(&current) {
-        all.push((begin, current));
+    if !after_comments(&current).is_empty() {
+        all.push((first_line(begin, &current), current));
     }
     Ok(all)
 }
 
-/// Whether a text contains nothing but comments.
-fn is_comment(text: &str) -> bool {
-    text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with("--"))
+/// The line of a text's first word of SQL, if the text begins at line `begin`.
+fn first_line(begin: usize, text: &str) -> usize {
+    let comments = &text[..text.len() - after_comments(text).len()];
+    begin + comments.matches('\n').count()
+}
+
+/// A text from its first word of SQL on, or from a comment that does not end. Empty if it contains
+/// nothing but comments.
+pub(super) fn after_comments(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let end = if text.starts_with("--") {
+            Some(text.find('\n').unwrap_or(text.len()))
+        } else {
+            let comment = text.strip_prefix("/*").and_then(|rest| rest.find("*/"));
+            comment.map(|at| at + "/**/".len())
+        };
+        let Some(end) = end else { return text };
+        text = &text[end..];
+    }
 }
 
 #[cfg(test)]
@@ -85,8 +104,12 @@ mod tests {
             SELECT 1\n";
         let found = statements(text).unwrap();
         let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [1, 2, 3, 7], "{found:?}");
+        assert_eq!(lines, [2, 2, 3, 7], "{found:?}");
         assert!(found[2].1.trim_end().ends_with("END;"), "{found:?}");
+        let text =
+            "CREATE TABLE t(x); -- c1\n\n/* a;\n.b */\nSELCT 1; /* c\n */ SELECT 2;\n/* d */";
+        let lines: Vec<usize> = statements(text).unwrap().iter().map(|it| it.0).collect();
+        assert_eq!(lines, [1, 5, 6]);
         assert_eq!(
             statements(".mode csv").unwrap_err(),
             "line 1: .mode is a command of the shell, no SQL"

@@ -3,6 +3,8 @@
 
 use flysch_sqlite::{JournalMode, Synchronous};
 
+use super::script::after_comments;
+
 /// What a replay changes compared with the recording. By default, nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variant {
@@ -32,14 +34,9 @@ impl Variant {
     /// The statement to execute instead of the program's. None if it stays. A PRAGMA that sets a
     /// replaced setting becomes one that only reads it.
     pub(super) fn of_statement(&self, sql: &[u8]) -> Option<Vec<u8>> {
-        let text = str::from_utf8(sql).ok()?.trim_start();
-        let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("pragma"))?;
-        let rest = text[rest.len()..].trim();
-        let name_end = rest.find(|letter: char| !is_name(letter)).unwrap_or(rest.len());
-        let (schema_and_name, value) = rest.split_at(name_end);
-        let name = schema_and_name.rsplit('.').next().unwrap_or(schema_and_name);
-        let sets = value.trim_start().starts_with(['=', '(']);
-        let is_replaced = match name.to_ascii_lowercase().as_str() {
+        let (schema_and_name, value) = pragma(sql)?;
+        let sets = value.starts_with(['=', '(']);
+        let is_replaced = match setting(schema_and_name).as_str() {
             "journal_mode" => self.journal_mode.is_some(),
             "synchronous" => self.synchronous.is_some(),
             "page_size" => self.page_size.is_some(),
@@ -48,6 +45,30 @@ impl Variant {
         };
         (sets && is_replaced).then(|| format!("PRAGMA {schema_and_name}").into_bytes())
     }
+}
+
+/// Whether a statement is a PRAGMA that asks for a write-ahead log.
+pub(super) fn asks_for_log(sql: &[u8]) -> bool {
+    pragma(sql).is_some_and(|(name, value)| {
+        let mut words = value.split(|letter: char| !letter.is_alphanumeric());
+        let value = words.find(|word| !word.is_empty()).unwrap_or_default();
+        setting(name) == "journal_mode" && value.eq_ignore_ascii_case("wal")
+    })
+}
+
+/// The name of a PRAGMA, with its schema, and what follows it. None for other statements.
+fn pragma(sql: &[u8]) -> Option<(&str, &str)> {
+    let text = after_comments(str::from_utf8(sql).ok()?);
+    let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("pragma"))?;
+    let rest = text[rest.len()..].trim();
+    let name_end = rest.find(|letter: char| !is_name(letter)).unwrap_or(rest.len());
+    let (name, value) = rest.split_at(name_end);
+    Some((name, value.trim_start()))
+}
+
+/// The name of a setting, without its schema.
+fn setting(name: &str) -> String {
+    name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase()
 }
 
 fn is_name(letter: char) -> bool {
@@ -72,6 +93,11 @@ mod tests {
         assert_eq!(of("PRAGMA journal_mode"), None);
         assert_eq!(of("PRAGMA synchronous=OFF"), None);
         assert_eq!(of("SELECT 1"), None);
+        assert!(asks_for_log(b"-- a log\nPRAGMA main.journal_mode = 'WAL';"));
+        assert!(asks_for_log(b"pragma journal_mode(wal)"));
+        for other in ["PRAGMA journal_mode", "PRAGMA journal_mode=delete", "SELECT 'wal'"] {
+            assert!(!asks_for_log(other.as_bytes()), "{other}");
+        }
         assert_eq!(variant.at_open(), "PRAGMA journal_mode=wal;");
     }
 }

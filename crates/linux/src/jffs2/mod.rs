@@ -56,13 +56,13 @@ use wbuf::WriteBuffer;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, MODE_TYPE, PageBytes,
 };
 use crate::mtd::Partition;
 
 pub use compress::Compressor;
 pub use options::{MountError, Options};
-pub use recognise::whole_nodes;
+pub use recognise::{FoundNodes, nodes_in};
 
 const ROOT: u32 = 1;
 
@@ -190,6 +190,17 @@ impl FileSystem for Jffs2 {
     fn set_owner(&mut self, cache: &mut PageCache, ino: Ino) -> Result<(), FsError> {
         let _scope = self.recorder.scope("jffs2_setattr");
         self.write_owner(cache, ino.0)
+    }
+
+    fn set_permissions(
+        &mut self,
+        cache: &mut PageCache,
+        ino: Ino,
+        permissions: u32,
+    ) -> Result<(), FsError> {
+        let inode = self.inode_mut(ino.0);
+        inode.mode = inode.mode & MODE_TYPE | permissions;
+        self.set_owner(cache, ino)
     }
 
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, _data_only: bool) -> Result<(), FsError> {

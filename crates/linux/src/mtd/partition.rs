@@ -70,18 +70,18 @@ impl Partition {
     ///
     /// # Panics
     /// If the bytes are not within the partition.
-    pub fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
+    pub fn read(&self, offset: impl Into<u64>, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
         let page_size = self.geometry.page_size;
         let mut quality = ReadQuality::Clean;
-        let (mut at, mut rest) = (offset, bytes);
+        let (mut at, mut rest) = (offset.into(), bytes);
         while !rest.is_empty() {
-            let column = at % page_size;
+            let column = self.column_at(at);
             let len = rest.len().min((page_size - column) as usize);
             let (part, tail) = rest.split_at_mut(len);
             quality = quality.worst(raw.read(self.page_at(at), column, part)?);
-            at += u32::try_from(len).expect("within a page");
+            at += len as u64;
             rest = tail;
         }
         Ok(quality)
@@ -92,9 +92,9 @@ impl Partition {
     ///
     /// # Panics
     /// If the bytes are not whole pages within the partition.
-    pub fn write(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
-        let page_size = self.geometry.page_size as usize;
-        assert!((offset as usize).is_multiple_of(page_size), "write at a page boundary");
+    pub fn write(&self, offset: impl Into<u64>, data: &[u8]) -> Result<(), MtdError> {
+        let (offset, page_size) = (offset.into(), self.geometry.page_size as usize);
+        assert!(self.column_at(offset) == 0, "write at a page boundary");
         assert!(data.len().is_multiple_of(page_size), "write whole pages");
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
@@ -107,8 +107,9 @@ impl Partition {
 
     /// Program whole sectors of one page. This costs one program. Linux allows it on chips without
     /// the flag `NAND_NO_SUBPAGE_WRITE`.
-    pub fn write_sectors(&self, offset: u32, data: &[u8]) -> Result<(), MtdError> {
-        let column = offset % self.geometry.page_size;
+    pub fn write_sectors(&self, offset: impl Into<u64>, data: &[u8]) -> Result<(), MtdError> {
+        let offset = offset.into();
+        let column = self.column_at(offset);
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
         raw.program(self.page_at(offset), column, data, &[])
@@ -116,38 +117,47 @@ impl Partition {
 
     /// Read the OOB bytes of the page at `offset` that file systems may use. This costs one OOB
     /// read.
-    pub fn read_oob(&self, offset: u32, bytes: &mut [u8]) -> Result<ReadQuality, MtdError> {
-        self.raw.borrow_mut().read_oob(self.page_at(offset), OOB_FREE_START, bytes)
+    pub fn read_oob(
+        &self,
+        offset: impl Into<u64>,
+        bytes: &mut [u8],
+    ) -> Result<ReadQuality, MtdError> {
+        self.raw.borrow_mut().read_oob(self.page_at(offset.into()), OOB_FREE_START, bytes)
     }
 
     /// Program the OOB bytes of the page at `offset` that file systems may use. This costs one OOB
     /// program.
-    pub fn write_oob(&self, offset: u32, bytes: &[u8]) -> Result<(), MtdError> {
+    pub fn write_oob(&self, offset: impl Into<u64>, bytes: &[u8]) -> Result<(), MtdError> {
         let mut oob = vec![0xFF; OOB_FREE_START as usize];
         oob.extend_from_slice(bytes);
-        self.raw.borrow_mut().program(self.page_at(offset), 0, &[], &oob)
+        self.raw.borrow_mut().program(self.page_at(offset.into()), 0, &[], &oob)
     }
 
     /// Read the page at `offset` together with its free OOB bytes. This costs one array read even
     /// if the page is in the buffer.
     pub fn read_with_oob(
         &self,
-        offset: u32,
+        offset: impl Into<u64>,
         data: &mut [u8],
         oob: &mut [u8],
     ) -> Result<ReadQuality, MtdError> {
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
-        raw.read_whole(self.page_at(offset), data, OOB_FREE_START, oob)
+        raw.read_whole(self.page_at(offset.into()), data, OOB_FREE_START, oob)
     }
 
     /// Program the page at `offset` together with its free OOB bytes. This costs one program.
-    pub fn write_with_oob(&self, offset: u32, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
+    pub fn write_with_oob(
+        &self,
+        offset: impl Into<u64>,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), MtdError> {
         let mut whole_oob = vec![0xFF; OOB_FREE_START as usize];
         whole_oob.extend_from_slice(oob);
         let mut raw = self.raw.borrow_mut();
         raw.charge_request();
-        raw.program(self.page_at(offset), 0, data, &whole_oob)
+        raw.program(self.page_at(offset.into()), 0, data, &whole_oob)
     }
 
     pub fn erase(&self, block: u32) -> Result<(), MtdError> {
@@ -186,9 +196,17 @@ impl Partition {
         BlockAddr(self.first_block + block)
     }
 
-    fn page_at(&self, offset: u32) -> PageAddr {
-        let block = self.block_at(offset / self.geometry.block_size());
-        let page = offset % self.geometry.block_size() / self.geometry.page_size;
-        PageAddr(self.geometry.first_page(block).0 + page)
+    fn page_at(&self, offset: u64) -> PageAddr {
+        let block = offset / u64::from(self.geometry.block_size());
+        let block = u32::try_from(block).expect("within the partition");
+        let in_block = offset % u64::from(self.geometry.block_size());
+        let page = u32::try_from(in_block).expect("within a block") / self.geometry.page_size;
+        PageAddr(self.geometry.first_page(self.block_at(block)).0 + page)
+    }
+
+    /// The place in its page of the byte at `offset`.
+    fn column_at(&self, offset: u64) -> u32 {
+        let column = offset % u64::from(self.geometry.page_size);
+        u32::try_from(column).expect("within a page")
     }
 }

@@ -128,7 +128,7 @@ impl Ubi {
     /// Read the headers of a PEB. Headers that are laid out for another page size are an error.
     pub(super) fn read_headers(&self, peb: u32) -> Result<Headers, AttachError> {
         let mut bytes = [0; HEADER_SIZE];
-        self.mtd.read(self.start(peb), &mut bytes)?;
+        self.mtd.read(self.place(peb, 0), &mut bytes)?;
         let ec = EcHeader::parse(&bytes);
         if let Found::Valid(ec) = ec {
             let expected = (self.layout.vid_offset, self.layout.data_offset);
@@ -136,7 +136,7 @@ impl Ubi {
                 return Err(AttachError::Geometry { block: peb });
             }
         }
-        let quality = self.mtd.read(self.start(peb) + self.layout.vid_offset, &mut bytes)?;
+        let quality = self.mtd.read(self.place(peb, self.layout.vid_offset), &mut bytes)?;
         Ok((ec, VidHeader::parse(&bytes), quality))
     }
 
@@ -167,7 +167,7 @@ impl Ubi {
 
     fn is_data_blank(&self, peb: u32) -> Result<bool, AttachError> {
         let mut data = vec![0; self.leb_size() as usize];
-        let quality = self.mtd.read(self.start(peb) + self.layout.data_offset, &mut data)?;
+        let quality = self.mtd.read(self.place(peb, self.layout.data_offset), &mut data)?;
         let damaged = matches!(quality, ReadQuality::Damaged(_));
         Ok(damaged || is_erased(&data))
     }
@@ -196,7 +196,7 @@ impl Ubi {
             return Ok(false);
         }
         let mut data = vec![0; size as usize];
-        let at = self.start(claim.peb) + self.layout.data_offset;
+        let at = self.place(claim.peb, self.layout.data_offset);
         let quality = self.mtd.read(at, &mut data)?;
         Ok(!matches!(quality, ReadQuality::Damaged(_)) && crc32(&data) == crc)
     }
@@ -237,7 +237,7 @@ impl Ubi {
         for (lnum, table) in (0..).zip(&mut tables) {
             let Some(&peb) = self.map.get(&(LAYOUT_VOLUME, lnum)) else { continue };
             let mut bytes = vec![0; size];
-            self.mtd.read(self.start(peb) + self.layout.data_offset, &mut bytes)?;
+            self.mtd.read(self.place(peb, self.layout.data_offset), &mut bytes)?;
             *table = parse_table(&bytes).map(|records| (bytes, records));
         }
         let best = usize::from(tables[0].is_none());

@@ -48,7 +48,7 @@ impl Ubi {
             return Ok(LebRead::Good);
         };
         self.mtd.cpu().charge(Unit::UbiRequest, 1);
-        let quality = self.mtd.read(self.start(peb) + self.layout.data_offset + offset, bytes)?;
+        let quality = self.mtd.read(self.place(peb, self.layout.data_offset + offset), bytes)?;
         match quality {
             ReadQuality::Clean => Ok(LebRead::Good),
             ReadQuality::Corrected => {
@@ -76,7 +76,7 @@ impl Ubi {
         let peb = self.map[&(self.volume, lnum)];
         let shipment = self.recorder.ship(self.address(lnum, offset));
         self.mtd.cpu().charge(Unit::UbiRequest, 1);
-        let outcome = self.mtd.write(self.start(peb) + self.layout.data_offset + offset, bytes);
+        let outcome = self.mtd.write(self.place(peb, self.layout.data_offset + offset), bytes);
         drop(shipment);
         match outcome {
             Ok(()) => Ok(()),
@@ -153,7 +153,7 @@ impl Ubi {
             let outcome = self.write_header(peb, self.layout.vid_offset, &vid.emit());
             let shipment = self.ship(volume, lnum);
             let outcome = outcome
-                .and_then(|()| self.mtd.write(self.start(peb) + self.layout.data_offset, data));
+                .and_then(|()| self.mtd.write(self.place(peb, self.layout.data_offset), data));
             drop(shipment);
             match outcome {
                 Ok(()) => {

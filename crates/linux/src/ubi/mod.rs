@@ -273,15 +273,15 @@ impl Ubi {
         self.was_fastmap_found
     }
 
-    fn start(&self, peb: u32) -> u32 {
-        peb * self.layout.peb_size
+    fn place(&self, peb: u32, offset: u32) -> u64 {
+        u64::from(peb) * u64::from(self.layout.peb_size) + u64::from(offset)
     }
 
     /// Write a header, padded to the smallest program.
     fn write_header(&self, peb: u32, at: u32, header: &[u8]) -> Result<(), MtdError> {
         let mut bytes = header.to_vec();
         bytes.resize(self.layout.header_unit as usize, 0);
-        self.mtd.write_sectors(self.start(peb) + at, &bytes)
+        self.mtd.write_sectors(self.place(peb, at), &bytes)
     }
 }
 

@@ -18,7 +18,7 @@ impl Ubi {
         let _scope = self.recorder.scope("ubi_recover");
         let mut data = vec![0xFF; self.leb_size() as usize];
         let kept = &mut data[..offset as usize];
-        let quality = self.mtd.read(self.start(peb) + self.layout.data_offset, kept)?;
+        let quality = self.mtd.read(self.place(peb, self.layout.data_offset), kept)?;
         if matches!(quality, ReadQuality::Damaged(_)) {
             return Err(UbiError::Io);
         }

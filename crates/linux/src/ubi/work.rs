@@ -98,9 +98,9 @@ impl Ubi {
         for pattern in PATTERNS {
             self.mtd.erase(peb)?;
             let written = vec![pattern; self.layout.peb_size as usize];
-            self.mtd.write(self.start(peb), &written)?;
+            self.mtd.write(self.place(peb, 0), &written)?;
             let mut read = vec![0; written.len()];
-            let quality = self.mtd.read(self.start(peb), &mut read)?;
+            let quality = self.mtd.read(self.place(peb, 0), &mut read)?;
             if quality != ReadQuality::Clean || read != written {
                 return Err(UbiError::Io);
             }
@@ -139,13 +139,13 @@ impl Ubi {
 
     fn copy_peb(&mut self, from: u32, to: u32) -> Result<Moved, UbiError> {
         let mut header = [0; HEADER_SIZE];
-        self.mtd.read(self.start(from) + self.layout.vid_offset, &mut header)?;
+        self.mtd.read(self.place(from, self.layout.vid_offset), &mut header)?;
         let Found::Valid(vid) = VidHeader::parse(&header) else { return Ok(Moved::SourceBad) };
         if self.map.get(&(vid.volume, vid.lnum)) != Some(&from) {
             return Ok(Moved::SourceBad);
         }
         let mut data = vec![0; self.leb_size() as usize];
-        let quality = self.mtd.read(self.start(from) + self.layout.data_offset, &mut data)?;
+        let quality = self.mtd.read(self.place(from, self.layout.data_offset), &mut data)?;
         if matches!(quality, ReadQuality::Damaged(_)) {
             return Ok(Moved::SourceBad);
         }
@@ -157,7 +157,7 @@ impl Ubi {
         let outcome = self.write_header(to, self.layout.vid_offset, &copy.emit());
         let shipment = self.ship(vid.volume, vid.lnum);
         let outcome = outcome
-            .and_then(|()| self.mtd.write(self.start(to) + self.layout.data_offset, &data[..len]));
+            .and_then(|()| self.mtd.write(self.place(to, self.layout.data_offset), &data[..len]));
         drop(shipment);
         match outcome {
             Ok(()) => {

@@ -65,7 +65,7 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, MODE_TYPE, PageBytes,
 };
 use crate::ubi::Ubi;
 
@@ -223,6 +223,17 @@ impl FileSystem for Ubifs {
 
     fn set_owner(&mut self, _: &mut PageCache, ino: Ino) -> Result<(), FsError> {
         self.change(|fs| Ok(fs.touch_owner(ino.0)?))
+    }
+
+    fn set_permissions(
+        &mut self,
+        cache: &mut PageCache,
+        ino: Ino,
+        permissions: u32,
+    ) -> Result<(), FsError> {
+        let node = &mut self.inode(ino.0)?.node;
+        node.mode = node.mode & MODE_TYPE | permissions;
+        self.set_owner(cache, ino)
     }
 
     fn fsync(&mut self, cache: &mut PageCache, ino: Ino, data_only: bool) -> Result<(), FsError> {

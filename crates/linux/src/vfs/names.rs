@@ -5,7 +5,7 @@
 
 use super::Vfs;
 use crate::cpu::Unit;
-use crate::filesystem::{Attributes, DirEntry, FileKind, FsError, Ino};
+use crate::filesystem::{Attributes, DirEntry, FileKind, FsError, Ino, MODE_PERMISSIONS};
 
 /// A name in a directory, whether or not a file has it.
 #[derive(Clone, Copy)]
@@ -58,6 +58,20 @@ impl Vfs {
             self.find(place)?.ok_or(FsError::NotFound)?.ino
         };
         self.fs.attributes(ino)
+    }
+
+    /// Set the permissions of a file or a directory (`chmod`). Nothing is written if it has them,
+    /// or if the file system does not store any.
+    pub fn set_permissions(&mut self, path: &str, permissions: u32) -> Result<(), FsError> {
+        let _scope = self.enter("chmod");
+        let place = self.place(path)?;
+        let ino = self.find(place)?.ok_or(FsError::NotFound)?.ino;
+        self.fs.load(ino)?;
+        let attributes = self.fs.attributes(ino)?;
+        if attributes.is_none_or(|it| it.mode & MODE_PERMISSIONS == permissions) {
+            return Ok(());
+        }
+        self.fs.set_permissions(&mut self.cache, ino, permissions)
     }
 
     pub fn mkdir(&mut self, path: &str) -> Result<(), FsError> {

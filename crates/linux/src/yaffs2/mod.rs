@@ -50,7 +50,7 @@ use flysch_chip::Recorder;
 use crate::cache::PageCache;
 use crate::cpu::Cpu;
 use crate::filesystem::{
-    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, PageBytes,
+    Attributes, CachePolicy, DirEntry, FileKind, FileSystem, FsError, Ino, MODE_TYPE, PageBytes,
 };
 use crate::mtd::Partition;
 
@@ -192,6 +192,18 @@ impl FileSystem for Yaffs2 {
         if self.objects.object(ino.0).stored_size == 0 {
             return Ok(());
         }
+        self.write_header(ino.0, headers::Change::default())
+    }
+
+    fn set_permissions(
+        &mut self,
+        _: &mut PageCache,
+        ino: Ino,
+        permissions: u32,
+    ) -> Result<(), FsError> {
+        let _scope = self.recorder.scope("yaffs_setattr");
+        let object = self.objects.object_mut(ino.0);
+        object.mode = object.mode & MODE_TYPE | permissions;
         self.write_header(ino.0, headers::Change::default())
     }
 

@@ -60,6 +60,28 @@ fn a_partition_is_part_of_a_chip() {
     assert_eq!(read, oob);
 }
 
+/// A chip of 8 GiB: offsets have more than 32 bits. UBI prepares all its blocks and finds them.
+#[test]
+fn ubifs_reaches_all_blocks_of_a_large_chip() {
+    let part = Part::builtin("mlc").unwrap();
+    let bytes = u64::from(part.geometry.block_count) * u64::from(part.geometry.block_size());
+    assert!(bytes > u64::from(u32::MAX));
+    let machine = Machine::new(LZO, &Chip::new(Arc::new(part), Clock::new(), 1));
+    machine.format();
+    let content = vec![0x5A; 10_000];
+    let mut vfs = machine.mount().unwrap();
+    let fd = vfs.open("file", true).unwrap();
+    vfs.write(fd, 0, &content).unwrap();
+    vfs.fsync(fd).unwrap();
+    vfs.unmount().unwrap();
+    let mut vfs = machine.mount().unwrap();
+    let fd = vfs.open("file", false).unwrap();
+    let mut read = vec![0; 10_000];
+    assert_eq!(vfs.read(fd, 0, &mut read), Ok(10_000));
+    assert_eq!(read, content);
+    assert!(vfs.filesystem().free_bytes().is_some_and(|free| free > 7 << 30));
+}
+
 /// Bytes of a page are read in whole ECC steps: to ask for a part of one takes as long as all of
 /// it, in software; and as long as the page, in the controller.
 #[test]

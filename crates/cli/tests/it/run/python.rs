@@ -77,6 +77,8 @@ c.execute('insert into t values(1)')
 ";
     let time = |options: &str| -> u64 {
         let ran = output_of(folder.path(), options, &[&python, "-c", script]);
+        let settings = ran.figures["parameters"].as_object().expect("parameters");
+        assert!(!settings.contains_key("journal-mode"), "the program has its own: {settings:?}");
         ran.figures["time_ns"].as_u64().expect("a time")
     };
     let (measured, quiet) = (time(""), time("--pace none"));

@@ -62,8 +62,7 @@ impl Mounted<'_> {
         if let Some(node) = self.nodes.find(&path) {
             return self.open(node);
         }
-        let maps_shared = self.simulation.stack().linux.borrow().filesystem().maps_shared();
-        let is_memory = path.ends_with(INDEX) && maps_shared;
+        let is_memory = path.ends_with(INDEX) && self.simulation.shares_memory();
         let fd = if is_memory { None } else { Some(self.open_file(&path, true)?) };
         self.seen.insert(path.clone());
         let node = self.nodes.add(&path, false);

@@ -58,7 +58,7 @@ impl Ubi {
         block_count: usize,
     ) -> Result<Option<(Superblock, Snapshot)>, AttachError> {
         let mut start = [0; SUPERBLOCK_SIZE];
-        self.mtd.read(self.start(anchor) + self.layout.data_offset, &mut start)?;
+        self.mtd.read(self.place(anchor, self.layout.data_offset), &mut start)?;
         let superblock = Superblock::parse(&start).filter(|superblock| {
             superblock.blocks.len() == block_count && superblock.blocks[0].0 == anchor
         });
@@ -69,7 +69,7 @@ impl Ubi {
             if !self.is_fastmap_block(peb, lnum)? {
                 return Ok(None);
             }
-            let at = self.start(peb) + self.layout.data_offset;
+            let at = self.place(peb, self.layout.data_offset);
             if matches!(self.mtd.read(at, part)?, ReadQuality::Damaged(_)) {
                 return Ok(None);
             }

@@ -16,7 +16,7 @@ impl Ubi {
         }
         let Some(&peb) = self.map.get(&key) else { return Ok(()) };
         let mut bytes = [0; HEADER_SIZE];
-        self.mtd.read(self.start(peb) + self.layout.vid_offset, &mut bytes)?;
+        self.mtd.read(self.place(peb, self.layout.vid_offset), &mut bytes)?;
         match VidHeader::parse(&bytes) {
             Found::Valid(vid) if (vid.volume, vid.lnum) == key => Ok(()),
             Found::Valid(_) => Err(UbiError::Io),

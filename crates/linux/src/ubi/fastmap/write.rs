@@ -115,7 +115,7 @@ impl Ubi {
             }
         }
         for (&peb, bytes) in fastmap.blocks.iter().zip(bytes.chunks(leb_size)) {
-            match self.mtd.write(self.start(peb) + self.layout.data_offset, bytes) {
+            match self.mtd.write(self.place(peb, self.layout.data_offset), bytes) {
                 Ok(()) => (),
                 Err(MtdError::PowerLost) => return Err(UbiError::PowerLost),
                 Err(_) => return Ok(Written::Begun),

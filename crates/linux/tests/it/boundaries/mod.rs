@@ -303,12 +303,12 @@ fn mtd_believes_marks_at_once_and_bad_pages_never() {
     let mtd = machine.partition().unwrap();
     mtd.mark_bad(9).unwrap();
     assert!(mtd.is_bad(9) && !mtd.is_bad(8));
-    mtd.write(0, &[0x5A; 2048]).unwrap();
+    mtd.write(0_u32, &[0x5A; 2048]).unwrap();
     let flawed_pages = [(PageAddr(0), 50)].into();
     machine.device.borrow_mut().arm(FaultPlan { flawed_pages, ..FaultPlan::default() });
     let mut bytes = [0; 100];
-    assert!(matches!(mtd.read(0, &mut bytes), Ok(ReadQuality::Damaged(_))));
+    assert!(matches!(mtd.read(0_u32, &mut bytes), Ok(ReadQuality::Damaged(_))));
     machine.device.borrow_mut().arm(FaultPlan::default());
-    assert_eq!(mtd.read(0, &mut bytes), Ok(ReadQuality::Clean));
+    assert_eq!(mtd.read(0_u32, &mut bytes), Ok(ReadQuality::Clean));
     assert_eq!(bytes, [0x5A; 100]);
 }

@@ -1,11 +1,11 @@
 //! `flysch crash`: runs a program or a recording once, cuts the power at many moments of that run,
 //! and checks the databases that are left.
 
+mod check;
+
 use std::ffi::OsString;
 use std::fs::create_dir_all;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use flysch_lab::bench::scenario::Scenario;
@@ -19,7 +19,10 @@ use crate::output;
 use crate::parameters::SqliteOptions;
 use crate::progress::{bar, show, tell};
 use crate::record::origin;
+use crate::replay::tell_of_log;
 use crate::run::{self as program, Mode, Repeat, Simulated};
+
+use check::{Check, write};
 
 /// The word that separates the program from its check.
 const CHECK: &str = "--check";
@@ -40,9 +43,9 @@ Examples:
   flysch crash schema.sql --database my.db -- --check python3 check.py
   flysch crash --cut 120:torn+3:complete -- python3 app.py   # exactly this cut again
 
-The check runs for each cut, in a folder with the databases that the cut has left. It fails by its
-exit code. Without one, PRAGMA integrity_check looks at every database. Either way, transactions
-that were acknowledged have to be there.")]
+The check runs for each cut, in a folder with the databases that the cut has left; files of the
+current folder that its words name are found from there. It fails by its exit code. Without one, PRAGMA integrity_check looks at every database. Either way, transactions that were acknowledged
+have to be there.")]
 pub(crate) struct Args {
     /// A recording (.rec) or an SQL script to run instead of a program
     #[arg(value_name = "FILE")]
@@ -106,6 +109,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     let mode = Mode { is_recorded: true, repeat: Repeat::SameWithChanges };
     let Simulated { simulation, scenario, status, unreported } = args.run.simulate(mode)?;
     let recording = Recording::of(&simulation, origin(&args.run, mode));
+    warn_of_others(&recording);
     let incident = Incident::of(&simulation, &recording, &scenario);
     let own = unreported
         .check()
@@ -130,7 +134,13 @@ impl Args {
         let sources = recording.sources(&self.database).map_err(Failure::Message)?;
         let variant = self.settings.variant(scenario);
         let replay = Replay { recording: &recording, sources: &sources, variant, is_paced: false };
-        Incident::of_replay(&replay, scenario).map_err(|error| Failure::of(&error))
+        warn_of_others(&recording);
+        let incident = Incident::of_replay(&replay, scenario);
+        let incident = incident.map_err(|error| Failure::of(&error))?;
+        if !incident.shares_memory() {
+            tell_of_log(&recording, &self.settings, &scenario.stack);
+        }
+        Ok(incident)
     }
 
     fn check(&self, check: Option<&[OsString]>) -> Result<(), Failure> {
@@ -141,15 +151,14 @@ impl Args {
         if let Some(option) = self.run.outcome_option() {
             return refused(format!("{option}: a run that is cut has no such outcome"));
         }
+        if self.run.asks_for_time() {
+            let why = "in a run that is cut, the program's own time does not pass";
+            return refused(format!("--pace measured: {why}"));
+        }
         self.check_subject()?;
         check_stack(self.run.stack())?;
         if let Some(check) = check {
-            let Some(name) = check.first() else {
-                return refused("--check: a command is missing".to_owned());
-            };
-            if !program::program_file(name).is_some_and(|found| found.is_file()) {
-                return refused(format!("--check {}: there is no such program", name.display()));
-            }
+            Check::refuse_missing(check)?;
         }
         if let Some(folder) = &self.keep {
             output::check_new_folder(folder, "findings are kept in a new folder")?;
@@ -197,8 +206,9 @@ impl Args {
             (None, Count::All) => every,
             (None, Count::Some(count)) => incident.some_cuts(count),
         };
+        let check = check.map(|command| Check::of(command, incident)).transpose()?;
         let bar = bar(cuts.len() as u64, "{bar:40} {pos}/{len} cuts, {eta} left");
-        let look = |files: &Files| check.and_then(|check| checked(check, files));
+        let look = |files: &Files| check.as_ref().and_then(|check| check.fails_on(files));
         let unkept = OnceLock::new();
         let keep = |cut: &Cut, files: &Files| {
             let Some(folder) = self.keep.as_ref().map(|folder| folder.join(cut.to_string())) else {
@@ -220,6 +230,16 @@ impl Args {
             output::write_file(path, &output::json(&report), self.run.may_replace())?;
         }
         conclude(&findings, cuts.len(), changes, scenario)
+    }
+}
+
+/// Tell that a recording has calls that were made at the same time.
+fn warn_of_others(recording: &Recording) {
+    if recording.worked_at_once() {
+        tell(
+            "connections worked at the same time, and their calls are judged one after the other: \
+             a finding may be no harm",
+        );
     }
 }
 
@@ -286,27 +306,4 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// Run the user's check on the files that a cut left. Returns its message if it fails.
-fn checked(check: &[OsString], files: &Files) -> Option<String> {
-    let folder = tempfile::tempdir().ok()?;
-    // The check reports a file that is missing.
-    write(folder.path(), files).ok();
-    let (name, arguments) = check.split_first()?;
-    let output = Command::new(name).args(arguments).current_dir(folder.path()).output();
-    match output {
-        Ok(Output { status, .. }) if status.success() => None,
-        Ok(Output { status, stdout, stderr }) => {
-            let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            let last = said.iter().find_map(|text| text.lines().last().map(str::to_owned));
-            Some(format!("the check ended with {status}: {}", last.unwrap_or_default()))
-        }
-        Err(error) => Some(format!("the check cannot be started: {error}")),
-    }
-}
-
-/// Write the files into a folder.
-fn write(folder: &Path, files: &Files) -> io::Result<()> {
-    files.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
 }
