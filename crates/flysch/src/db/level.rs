@@ -100,7 +100,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// others that its content has not changed for long. None where no block needs it.
     fn choose_copy(&mut self) -> Option<u32> {
         // A copy takes a second block until a record lets the old one go.
-        if self.check_space(Claim::Shrink, 0).is_err() || self.media.has_given_up() {
+        if self.check_space(Claim::Shrink).is_err() || self.media.has_given_up() {
             return None;
         }
         if let Some(block) = self.media.worn() {

@@ -217,7 +217,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(super) fn yield_rings(&mut self) -> Result<(), DbError> {
         debug_assert!(self.under_way.is_none(), "blocks go between transactions");
         for _ in 0..RECORDS_MAX {
-            if self.schema.ring_count() == 0 || self.check_space(Claim::Grow, 0).is_ok() {
+            if self.schema.ring_count() == 0 || self.check_space(Claim::Grow).is_ok() {
                 return Ok(());
             }
             if self.compaction.gone.is_none() {
@@ -247,7 +247,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let has_many = spans.len() >= SPANS_REFUSED;
         let helps = |space| !has_many || spans.iter().any(|span| span.space == space);
         // Where a ring has no space for its new rows, its old rows yield.
-        let least = if self.check_space(Claim::Turn, 0).is_ok() { LEAST } else { 0 };
+        let least = if self.check_space(Claim::Turn).is_ok() { LEAST } else { 0 };
         let rings = self.rings().map(|(ring, space, _)| (ring, space));
         let spares = rings.filter(|(_, space)| self.ring_blocks(*space) > least && helps(*space));
         spares.max_by_key(|(_, space)| self.ring_blocks(*space))

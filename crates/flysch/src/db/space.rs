@@ -14,7 +14,7 @@ use super::call::Limit;
 use super::compact::Compaction;
 use super::{Db, DbError};
 use crate::log::{CHANGES_AHEAD, list_len};
-use crate::media::{SPANS_REFUSED, Space};
+use crate::media::SPANS_REFUSED;
 use crate::record::{PARTS, ROW_SPACES};
 
 /// Rows that one step of compaction is assumed to look at.
@@ -59,18 +59,6 @@ const TRANSACTION_BLOCKS: usize = 4;
 /// Numbers of blocks that a space keeps back for a commit after rows that are refused.
 const NUMBERS_KEPT: u32 = 4;
 
-/// Blocks of recent runs that a round could not free.
-const YOUNG_FEW: u32 = 2;
-
-/// Blocks kept back for a merge that deletes may take. Found by measuring.
-const SHRINK_LENT: u32 = 2;
-
-/// Free blocks that short rows leave to deletes: a tombstone takes about as much as such a row, and
-/// is there until all older entries of its key are gone.
-const SHORT_RESERVE: u32 = 2;
-/// Bytes of the values of a short row, at most.
-const SHORT: u64 = 28;
-
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
 
@@ -92,13 +80,6 @@ pub(super) enum Claim {
     Shrink,
 }
 
-impl Claim {
-    /// Free blocks that a row whose values have so many bytes leaves to deletes.
-    pub(super) fn kept_for_deletes(self, len: u64) -> u32 {
-        if self == Self::Grow && len <= SHORT { SHORT_RESERVE } else { 0 }
-    }
-}
-
 impl<N: Nand> Db<'_, '_, N> {
     /// Free blocks that a transaction may not use, because something more urgent needs them.
     fn kept_back(&self, claim: Claim) -> u32 {
@@ -106,17 +87,12 @@ impl<N: Nand> Db<'_, '_, N> {
         let base = u32::from(list_len(self.media.partition().count)) + 2;
         let merged = self.kept_for_merge();
         let kept = match claim {
-            Claim::Shrink => base + merged.saturating_sub(SHRINK_LENT),
+            Claim::Shrink => base,
             Claim::Turn => base + 1,
             Claim::Grow => base + merged + 1 + self.ring_reserve(merged),
         };
         debug_assert!(kept >= base, "what ends rows stops last");
         kept
-    }
-
-    /// Whether deletes have come to blocks that a merge needs.
-    pub(super) fn is_starved(&self) -> bool {
-        self.media.free_count() < self.kept_back(Claim::Grow)
     }
 
     /// Blocks kept back for a merge, which writes an index again before it lets the old runs go.
@@ -131,9 +107,9 @@ impl<N: Nand> Db<'_, '_, N> {
         if rings > 0 { RING_RESERVE * rings + merged } else { 0 }
     }
 
-    /// Refuse a row for which there is no space, and for so many free blocks more.
-    pub(super) fn check_space(&self, claim: Claim, more: u32) -> Result<(), DbError> {
-        if self.has_space(claim, more) { Ok(()) } else { Err(DbError::Full) }
+    /// Refuse a row for which there is no space.
+    pub(super) fn check_space(&self, claim: Claim) -> Result<(), DbError> {
+        if self.has_space(claim, 0) { Ok(()) } else { Err(DbError::Full) }
     }
 
     /// Whether there is space for a row, and so many free blocks more.
@@ -148,7 +124,7 @@ impl<N: Nand> Db<'_, '_, N> {
     fn has_free(&self, claim: Claim, more: u32) -> bool {
         let (free, kept) = (self.media.free_count(), self.kept_back(claim) + more);
         let is_free_soon = || free + self.kept_for_merge().min(self.going()) > kept;
-        free > kept || claim != Claim::Turn && is_free_soon()
+        free > kept || claim == Claim::Grow && is_free_soon()
     }
 
     /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings
@@ -436,7 +412,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 self.tolerate_full(Self::work)?;
                 continue;
             }
-            if self.merge_first()? || self.tolerate_full(Self::compact_step)? {
+            if self.tolerate_full(Self::compact_step)? {
                 continue;
             }
             if self.compaction.gone.is_none() || records == RECORDS_MAX {
@@ -446,22 +422,6 @@ impl<N: Nand> Db<'_, '_, N> {
             self.record_what_goes()?;
         }
         Ok(Some(0))
-    }
-
-    /// Do a slice of a merge where it goes before compaction; false where none does. Flushes and
-    /// small merges leave runs on many blocks, which only a round frees. Where hardly more blocks
-    /// are free than it takes itself, it ends before rows are moved: their entries would take the
-    /// blocks that it needs to come to its end.
-    fn merge_first(&mut self) -> Result<bool, DbError> {
-        if !self.is_starved() || self.media.blocks_in(Space::Young) <= YOUNG_FEW {
-            return Ok(false);
-        }
-        self.store.press(1);
-        let has_worked = self.tolerate_full(Self::work)?;
-        if self.going() > 0 {
-            self.record_what_goes()?;
-        }
-        Ok(has_worked)
     }
 
     /// Whether the next step is to be a slice of a merge. Entries of moved rows are merged as those
@@ -511,7 +471,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 return Ok(true);
             }
             let has_worked = self.tolerate_full(Self::work)?;
-            let has_moved = self.merge_first()? || self.tolerate_full(Self::compact_step)?;
+            let has_moved = self.tolerate_full(Self::compact_step)?;
             let has_copied = self.tolerate_full(Self::copy_step)?;
             self.advance_rings()?;
             let is_record_due = self.compaction.gone.is_some()

@@ -103,7 +103,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// with a record. Where that is not enough the sort gives up all of its pages, so that nobody
     /// else is refused a block for them.
     fn find_space_to_spill(&mut self) -> Result<(), DbError> {
-        let is_short = |db: &Self| db.check_space(Claim::Grow, 0).is_err();
+        let is_short = |db: &Self| db.check_space(Claim::Grow).is_err();
         if is_short(self) && self.spilled.is_letting_go && self.under_way.is_none() {
             self.record_what_goes()?;
         }

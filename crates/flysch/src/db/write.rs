@@ -11,9 +11,7 @@ use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::NUMBER_MAX;
 use crate::record::{Appended, Moment, NewRow, PARTS};
-use crate::row::{
-    COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key, values_len,
-};
+use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key};
 
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -259,7 +257,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             RowKind::Row | RowKind::Moved => Claim::Grow,
         };
         self.make_room_for_changes();
-        if let Err(full) = self.check_space(claim, claim.kept_for_deletes(values_len(values))) {
+        if let Err(full) = self.check_space(claim) {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.
             self.drop_snapshots();
             let taken =

@@ -24,9 +24,9 @@ impl<N: Nand> Media<'_, N> {
     ///
     /// # Errors
     /// [`MediaError::Full`] also where the next record has no place for another change of the block
-    /// table, and for the last free block, which is the log's.
+    /// table.
     pub(crate) fn take(&mut self, used: Use) -> Result<u32, MediaError> {
-        if self.changes.room() == 0 || self.free_count() <= 1 {
+        if self.changes.room() == 0 {
             return Err(MediaError::Full);
         }
         let wanted = Wear::of(used);
@@ -142,12 +142,6 @@ impl<N: Nand> Media<'_, N> {
         };
         let is_long = self.counts.programs_in_all() >= pages / SHORT_SHARE;
         is_long || Space::ALL.iter().any(is_near)
-    }
-
-    /// Number of blocks that a space has.
-    pub(crate) fn blocks_in(&self, space: Space) -> u32 {
-        let is_in = |block: &u32| matches!(self.table.at(*block), Use::Data(of, _) if of == space);
-        (0..self.table.len()).filter(is_in).count() as u32
     }
 
     /// Number of free blocks, without the one to which a copy goes.

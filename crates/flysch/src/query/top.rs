@@ -35,8 +35,8 @@ pub struct Top<'m> {
 }
 
 impl<'m> Top<'m> {
-    /// Keep rows of at most `row_max` bytes, and of 32,767, in this memory; each takes `row_max` and
-    /// 10 bytes.
+    /// Keep rows of at most `row_max` bytes, and of 32,767, in this memory; each takes `row_max`
+    /// and 10 bytes.
     pub const fn new(memory: &'m mut [u8], row_max: usize, order: Order) -> Self {
         Self { memory, slot: row_max.saturating_add(FRONT), order, count: 0 }
     }

@@ -4,6 +4,7 @@ use flysch_nand::Nand;
 
 use super::super::{Db, DbError};
 use super::Candidate;
+use super::survey::is_spread;
 use super::victim::{Place, Victim};
 use crate::media::{DEAD_MAX, Media, MediaError, Page, Space};
 use crate::record::{Rows, Source, read_page};
@@ -105,10 +106,10 @@ impl<N: Nand> Db<'_, '_, N> {
         };
         let Some(block) = block.filter(is_asked) else { return true };
         let dead = usize::from(self.media.table.dead(block));
-        let taken = victim.bytes.max(victim.rows() * self.moved_size_min());
+        let taken = victim.rows() * self.moved_size_min();
         let parts = usize::from(DEAD_MAX) + 1;
         debug_assert!(victim.bytes > 0, "a window with rows is moved");
-        (parts - dead) * taken <= (parts - 1) * victim.bytes
+        !is_spread(taken, victim.bytes) || (parts - dead) * taken <= (parts - 1) * victim.bytes
     }
 
     /// Copy rows of the window to a page of moved rows, as many as fit the page and the memory

@@ -56,6 +56,12 @@ impl Survey {
     }
 }
 
+/// Whether moved rows take so many bytes in place of those they have that moving them is a loss.
+/// The memory table may take more of their entries than it does for certain, up to this.
+pub(super) const fn is_spread(taken: usize, size: usize) -> bool {
+    taken > size * 3 / 2
+}
+
 impl<N: Nand> Db<'_, '_, N> {
     /// Begin to survey the next block of rows; false where all were surveyed in vain, and too few
     /// rows were replaced or deleted since to make one block worth it.
@@ -66,7 +72,7 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(false);
         }
         let size = self.rows_size(self.pages_of_rows());
-        let least = size * self.dead_least() / usize::from(DEAD_MAX + 1);
+        let least = size * DEAD_LEAST / usize::from(DEAD_MAX + 1);
         if self.compaction.survey.dead as usize >= least {
             self.compaction.survey.in_vain = 0;
         }
@@ -93,12 +99,6 @@ impl<N: Nand> Db<'_, '_, N> {
         self.compaction.survey.count >= self.media.table.len()
             && self.compaction.victim.is_none_or(|victim| victim.is_surveyed)
             && self.choose_victim().is_none()
-    }
-
-    /// Dead sixteenths of a block from which on it is worth moving: fewer where deletes are
-    /// refused.
-    fn dead_least(&self) -> usize {
-        if self.is_starved() { DEAD_MIN.into() } else { DEAD_LEAST }
     }
 
     /// How many pages a survey goes on by.
@@ -136,8 +136,9 @@ impl<N: Nand> Db<'_, '_, N> {
                         live += row.len.max(least);
                     }
                 }
-                // Short rows may take more pages than they are on.
-                live * used / upto.at
+                // Short rows may take several pages in place of the one that they are on.
+                let live = live * used / upto.at;
+                if is_spread(live, payload) { live } else { live.min(payload) }
             }
         };
         let step = self.surveyed_step();
@@ -153,7 +154,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// entries of so many rows, and a page takes no more of them.
     pub(super) fn moved_size_min(&self) -> usize {
         let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max();
-        let rows = self.store.capacity() * 3 / 4 / widest.unwrap_or(1).max(1);
+        let rows = self.store.capacity() / 2 / widest.unwrap_or(1).max(1);
         self.media.layout().payload_size() / rows.max(1)
     }
 
@@ -162,7 +163,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let Some(block) = self.media.table.find(victim.space, victim.number) else { return };
         let size = self.rows_size(victim.upto.page / self.surveyed_step());
         let dead = size.saturating_sub(victim.bytes) * usize::from(DEAD_MAX + 1) / size;
-        let is_worth_it = dead >= self.dead_least();
+        let is_worth_it = dead >= DEAD_LEAST;
         // One that is not worth it yet is so once a little more of it is dead.
         let most = if is_worth_it { DEAD_MAX } else { DEAD_MIN - 1 };
         self.media.note_share(block, (dead as u8).min(most));

@@ -113,8 +113,8 @@ impl Runs {
         self.merging.pass(self.least, len);
     }
 
-    /// Have the next record let all pages go. [`DbError::Stale`] where another sort has begun, or the
-    /// pages were given up for want of blocks.
+    /// Have the next record let all pages go. [`DbError::Stale`] where another sort has begun, or
+    /// the pages were given up for want of blocks.
     pub(super) fn end<N: Nand>(&self, db: &mut Db<'_, '_, N>) -> Result<(), DbError> {
         self.ticket.map_or(Ok(()), |ticket| db.keep_spilled(ticket, None))
     }
