@@ -257,9 +257,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let partition = options.partition_on(&geometry);
         let end = partition.first.checked_add(partition.count);
         let takes = geometry.check().is_ok()
-            && (512..=16_384).contains(&geometry.page_size)
-            && (8..=256).contains(&geometry.pages_per_block)
-            && (Partition::COUNT_MIN..=8192).contains(&partition.count)
+            && is_within_limits(&geometry, partition)
             && end.is_some_and(|end| end <= geometry.block_count);
         let has_rings = schema.ring_count() > 0;
         if !takes || has_rings && partition.count > RING_BLOCKS_MAX {
@@ -302,6 +300,18 @@ impl Options {
             None => Partition { first: 0, count: geometry.block_count },
         }
     }
+}
+
+/// Whether pages and blocks have sizes that a database takes, and the partition as many blocks.
+pub(super) const fn is_within_limits(geometry: &Geometry, partition: Partition) -> bool {
+    let Geometry { page_size, pages_per_block, .. } = *geometry;
+    let count = partition.count;
+    page_size >= 512
+        && page_size <= 16_384
+        && pages_per_block >= 8
+        && pages_per_block <= 256
+        && count >= Partition::COUNT_MIN
+        && count <= 8192
 }
 
 /// The page one behind the last page of the head's block that is not blank. Pages are programmed in

@@ -3,6 +3,7 @@
 use flysch_nand::Geometry;
 
 use super::kept::plans;
+use super::open::is_within_limits;
 use super::{DbError, Options};
 use crate::log::STATE_MAX;
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Layout, Partition};
@@ -22,11 +23,10 @@ const SCRATCH_MIN: usize = 2 * CELL_SIZE;
 pub const fn ram_needed(schema: &Schema<'_>, geometry: &Geometry, options: &Options) -> usize {
     assert!(schema.check().is_ok(), "the schema breaks a rule");
     let partition = options.partition_on(geometry);
-    let Geometry { page_size, pages_per_block, .. } = *geometry;
-    assert!(page_size >= 512 && page_size <= 16_384, "pages have 512 bytes to 16 KiB");
-    assert!(pages_per_block >= 8 && pages_per_block <= 256, "blocks have 8 to 256 pages");
-    let count = partition.count;
-    assert!(count >= Partition::COUNT_MIN && count <= 8192, "partitions have 24 to 8,192 blocks");
+    assert!(
+        is_within_limits(geometry, partition),
+        "pages have 512 bytes to 16 KiB, blocks 8 to 256 pages, partitions 24 to 8,192 blocks"
+    );
     let Some((plans, count)) = plans(schema, options.capacity) else {
         panic!("the store does not take so many indexes")
     };

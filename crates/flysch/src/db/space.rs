@@ -349,8 +349,7 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             // Merges of what was moved may have taken the last free blocks, while those of old runs
             // wait for a record.
-            let lets_go = self.is_letting_due() && self.going() > 0;
-            if self.compaction.gone.is_some() || lets_go {
+            if self.compaction.gone.is_some() || self.has_blocks_to_let_go() {
                 self.record_what_goes()?;
             }
             let slices = if limit.is_some() { 1 } else { some };
@@ -385,6 +384,11 @@ impl<N: Nand> Db<'_, '_, N> {
             self.record_what_goes()?;
         }
         Ok(done > 0 || may_let_go)
+    }
+
+    /// Whether space is short, and a record would free blocks of old runs.
+    fn has_blocks_to_let_go(&self) -> bool {
+        self.is_letting_due() && self.going() > 0
     }
 
     /// How far compaction has come: what it wrote and read, and the page of the victim. A step over
@@ -476,7 +480,7 @@ impl<N: Nand> Db<'_, '_, N> {
             self.advance_rings()?;
             let is_record_due = self.compaction.gone.is_some()
                 || self.media.has_given_up()
-                || self.is_letting_due() && self.going() > 0;
+                || self.has_blocks_to_let_go();
             // A device that is worn out may have no block left for the log.
             let has_recorded = is_record_due && self.record_what_goes()?;
             if !has_worked && !has_moved && !has_copied && !has_recorded {
