@@ -17,6 +17,7 @@ mod length;
 mod markdown;
 mod modules;
 mod names;
+mod plants;
 mod source;
 mod text;
 mod tree;
@@ -67,6 +68,7 @@ const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::check,
     markdown::check,
     modules::check,
+    plants::check,
 ];
 
 #[test]
