@@ -8,6 +8,8 @@ use crate::tree::Tree;
 
 const FAULTS: &str = "xtask/plants.json";
 const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+/// How no expression begins.
+const OPERATORS: [&str; 8] = ["|| ", "&& ", "== ", "!= ", "< ", "> ", "+ ", "."];
 
 /// Find faults that cannot be planted. `cargo xtask plant` would find one in ten of them.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -36,6 +38,9 @@ fn problem_of(tree: &Tree, fault: &Value) -> Option<&'static str> {
     let within = part("within").unwrap_or(old);
     if count(&whole(source), within) != 1 || count(within, old) != 1 {
         return Some("replaces code that does not stand in its file once");
+    }
+    if OPERATORS.iter().any(|operator| old.starts_with(operator)) {
+        return Some("replaces half an expression");
     }
     [old, new].iter().any(|code| !is_balanced(code)).then_some("has brackets without their others")
 }
@@ -68,9 +73,10 @@ fn faults_that_cannot_be_planted_are_found() {
         fault("g(3)", "", "4"),
         fault("g(", "", "f("),
         fault("g(2)", "+ g(2)", "(5"),
+        fault("+ g(2)", "", "- g(2)"),
     ];
     let list = format!("[\n{}\n]\n", faults.join(",\n"));
     let tree = Tree::of(&[("crates/nand/src/a.rs", source), (FAULTS, &list)]);
-    let places = [10, 17, 24, 31].map(|line| format!("{FAULTS}:{line}"));
+    let places = [10, 17, 24, 31, 38].map(|line| format!("{FAULTS}:{line}"));
     crate::check_tree(check, &tree, &places.each_ref().map(String::as_str));
 }
