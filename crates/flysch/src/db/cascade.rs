@@ -18,7 +18,7 @@ use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 
 /// Longest chain of rows that refer to each other. A longer one is refused.
 const DEPTH_MAX: u32 = 16;
-/// Bytes of a row that a cascade copies to look at its columns, counted from the row's beginning.
+/// Bytes that a cascade copies of a row that it changes, or of the key of one that it deletes.
 const ROW_SIZE: usize = 512;
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -154,19 +154,20 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Append the tombstone of a row.
     fn bury(&mut self, seat: Seat) -> Result<(), DbError> {
         debug_assert!(seat.head.kind != RowKind::Tombstone, "what is deleted is a row");
-        let mut row = [0; ROW_SIZE];
-        let len = self.front_of(seat, &mut row)?;
-        let view = RowView::parse_front(self.schema, &row[..len], 0)?;
-        let primary = view.table.primary_key().ok_or(DbError::Keyless)?;
+        let view = self.front_at(seat.pointer, seat.place)?;
+        let columns = view.table.primary_key().ok_or(DbError::Keyless)?.columns;
         let mut values = [Value::Null; COLUMNS_MAX];
-        for (value, &column) in values.iter_mut().zip(primary.columns) {
-            let found = view.column(column);
-            *value = found.map_err(|_| DbError::RowTooLong { needed: seat.len })?;
+        // The append needs the frame in which the row lies.
+        let mut memory = [0; ROW_SIZE];
+        let mut rest = &mut memory[..];
+        for (value, &column) in values.iter_mut().zip(columns) {
+            let too_long = DbError::RowTooLong { needed: seat.len };
+            (*value, rest) = view.column(column)?.copied(rest).ok_or(too_long)?;
         }
         let is_shared = seat.head.is_shared;
         self.set_changed(seat.head.table);
         let head = RowHead { kind: RowKind::Tombstone, is_shared, ..seat.head };
-        self.append(head, &values[..primary.columns.len()])?;
+        self.append(head, &values[..columns.len()])?;
         self.note_dead(seat.pointer, seat.len);
         Ok(())
     }

@@ -215,8 +215,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
     }
 
     /// Leave out the pages behind each head whose program a cut may have interrupted, and the rest
-    /// of a block that has too many of them. Returns their number. Cost: some seven reads for each
-    /// head whose block has pages left.
+    /// of a block up to its summary where it has too many of them. Returns their number. Cost: some
+    /// eight reads for each head whose block has pages left.
     #[inline(never)]
     fn skip_doubtful(&mut self) -> Result<u32, DbError> {
         let (media, records) = (&mut self.media, &mut self.records);
@@ -228,8 +228,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 continue;
             }
             let mut end = behind_last(media, Page { space, number: head }, self.frame)?;
-            if space.holds_rows() && media.spans.crowd(space, numbers.block_of(head), numbers) {
-                end = numbers.next_block(head);
+            let (block, last) = (numbers.block_of(head), numbers.last_of_block(head));
+            if space.holds_rows()
+                && media.spans.crowd(space, block, numbers)
+                && numbers.block_of(end) == block
+            {
+                media.note_void(space, block, numbers.distance(end, last));
+                end = last;
             }
             debug_assert!(
                 (1..=numbers.pages_per_block).contains(&numbers.distance(head, end)),
@@ -315,30 +320,35 @@ pub(super) const fn is_within_limits(geometry: &Geometry, partition: Partition) 
 }
 
 /// The page one behind the last page of the head's block that is not blank. Pages are programmed in
-/// order without a gap.
+/// order without a gap, but for the summary of a block whose last pages a mount left out. Where the
+/// record of that is lost, the summary is in doubt as well.
 fn behind_last<N: Nand>(
     media: &mut Media<'_, N>,
     head: Page,
     frame: &mut [u8],
 ) -> Result<u32, DbError> {
     let numbers = media.numbers();
-    let left = numbers.pages_per_block - numbers.page_in_block(head.number);
+    let (last, next) = (numbers.last_of_block(head.number), numbers.next_block(head.number));
     // A program failed in this block, and the power was cut before a record told so.
-    if media.is_marked(head)? {
-        return Ok(numbers.next_block(head.number));
+    if head.number == last || media.is_marked(head)? {
+        return Ok(next);
     }
+    let mut is_blank = |number| {
+        let sight = media.look_at(Page { number, ..head }, &mut frame[..CELL_SIZE])?;
+        Ok::<_, DbError>(sight == Sight::Blank)
+    };
+    if head.space.holds_rows() && !is_blank(last)? {
+        return Ok(next);
+    }
+    let left = numbers.distance(head.number, last);
     let (mut low, mut high) = (0, left);
     while low < high {
         let middle = low.midpoint(high);
-        let page = Page { number: numbers.advance(head.number, middle), ..head };
-        if media.look_at(page, &mut frame[..CELL_SIZE])? == Sight::Blank {
+        if is_blank(numbers.advance(head.number, middle))? {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    if low + 1 >= left {
-        return Ok(numbers.next_block(head.number));
-    }
-    Ok(numbers.advance(head.number, low + 1))
+    Ok(if low == left { next } else { numbers.advance(head.number, low + 1) })
 }

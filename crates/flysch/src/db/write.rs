@@ -368,8 +368,8 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// again.
     ///
     /// # Errors
-    /// [`DbError::RowTooLong`] where rows may refer to the row, or go with it, and its primary key
-    /// does not lie in its first 512 bytes.
+    /// [`DbError::RowTooLong`] where rows may refer to the row, or go with it, and the texts and
+    /// blobs of its primary key have more than 512 bytes.
     pub fn delete(&mut self, table: u8, key: &[Value<'_>]) -> Result<bool, DbError> {
         self.db.delete(table, key)
     }

@@ -3,7 +3,7 @@
 use flysch_nand::Nand;
 
 use super::error::is_erased;
-use super::{CHANGE_SIZE, Media, MediaError, Page, Space, Span, Use};
+use super::{CHANGE_SIZE, DEAD_MAX, Media, MediaError, Page, Space, Span, Use};
 
 impl<N: Nand> Media<'_, N> {
     /// The block of page `number` of `space`. A new block is taken where the page is the first of
@@ -105,6 +105,14 @@ impl<N: Nand> Media<'_, N> {
     pub(crate) fn note_share(&mut self, block: u32, dead: u8) {
         self.table.set_dead(block, dead);
         self.changes.add_dead(block, self.table.at(block));
+    }
+
+    /// Note that so many pages of a block of rows are left out. The next checkpoint tells it.
+    pub(crate) fn note_void(&mut self, space: Space, number: u32, pages: u32) {
+        if let Some(block) = self.table.find(space, number) {
+            let share = pages * u32::from(DEAD_MAX + 1) / self.numbers.pages_per_block;
+            self.table.set_dead(block, self.table.dead(block).saturating_add(share as u8));
+        }
     }
 
     /// Take over a change of the block table from a record.

@@ -8,18 +8,21 @@
 //! 2. A span is kept in the state until its block goes. The summary page of a block holds the spans
 //!    as well, for those who read the block's pages in turn.
 //! 3. A mount adds at most one for each row space. So there has to be room for many mounts. Lives
-//!    that are cut after a page each would put a span behind every page of a large block, which
-//!    cannot go before it is full. So where there are many, a mount leaves the block.
+//!    that are cut after a page each would put a span behind every page of a large block. So where
+//!    there are many, a mount leaves out the rest of the block up to its summary page. Once the
+//!    summary is programmed the state forgets the block's spans.
 
 use super::address::{Numbers, Page, Space};
 use crate::bytes::array;
 
 /// Greatest number of spans that are kept.
 pub const SPANS_MAX: usize = 28;
+/// Number of spans from which on a mount leaves a head's block out that has some of them.
+const SPANS_SOME: usize = 12;
+/// Number of spans of such a block.
+const SPANS_LEFT: usize = 4;
 /// Number of spans from which on a block that has one is emptied.
 pub(crate) const SPANS_MANY: usize = 10;
-/// Where there are many spans, number of them in a head's block from which on a mount leaves it.
-const SPANS_LEFT: usize = 4;
 /// Number of spans from which on no transaction begins or goes on.
 pub(crate) const SPANS_REFUSED: usize = 18;
 /// Number of spans from which on nothing is moved: the rest is for mounts.
@@ -154,11 +157,11 @@ impl Spans {
         self.as_slice().iter().filter(within)
     }
 
-    /// Whether a head leaves its block, so that the block can be emptied: it has a good part of too
-    /// many spans.
+    /// Whether a mount leaves out the rest of a head's block, so that its summary comes to hold its
+    /// spans: it has a good part of too many spans.
     pub(crate) fn crowd(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         debug_assert!(space.holds_rows(), "only spaces of rows have spans");
-        usize::from(self.len) >= SPANS_MANY
+        usize::from(self.len) >= SPANS_SOME
             && self.of_block(space, block, numbers).count() >= SPANS_LEFT
     }
 

@@ -396,8 +396,7 @@ impl<'ram> Records<'ram> {
         let has_summary = |span: &Span| {
             let first = self.stream(span.space).first;
             let behind = numbers.distance(first, media.head(span.space));
-            let number = numbers.next_block(span.from) + numbers.page_count() - 1;
-            let last = Page { space: span.space, number: number % numbers.page_count() };
+            let last = Page { space: span.space, number: numbers.last_of_block(span.from) };
             let is_void = media.spans.find(last, numbers).is_some();
             numbers.distance(first, last.number) < behind && !is_void
         };

@@ -49,6 +49,28 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// The same value, the bytes of which are copied to the front of `memory`; and the rest of
+    /// that. None where they do not fit.
+    pub(crate) fn copied<'m>(&self, memory: &'m mut [u8]) -> Option<(Value<'m>, &'m mut [u8])> {
+        let bytes = match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Blob(bytes) => bytes,
+            Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Real(_) | Self::Time(_) => &[],
+        };
+        let (front, rest) = memory.split_at_mut_checked(bytes.len())?;
+        front.copy_from_slice(bytes);
+        let value = match *self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Integer(value) => Value::Integer(value),
+            Self::Real(value) => Value::Real(value),
+            Self::Text(_) => Value::Text(core::str::from_utf8(front).ok()?),
+            Self::Blob(_) => Value::Blob(front),
+            Self::Time(value) => Value::Time(value),
+        };
+        Some((value, rest))
+    }
+
     /// The value's type; None for null, which fits any type.
     pub const fn column_type(&self) -> Option<ColumnType> {
         match self {

@@ -182,8 +182,16 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether a block must be freed, however little of it is dead.
     pub(in crate::db) fn has_to_free(&self) -> bool {
-        self.media.spans.as_slice().len() >= SPANS_MANY
-            || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
+        self.has_spans_to_free() || ROW_SPACES.into_iter().any(|space| self.is_turning(space))
+    }
+
+    /// Whether there are many void spans, and blocks to be emptied that have some of them. Those of
+    /// a head's block go by themselves, once its summary has them.
+    fn has_spans_to_free(&self) -> bool {
+        let (spans, numbers) = (self.media.spans.as_slice(), self.media.numbers());
+        let mut blocks = spans.iter().map(|span| (span.space, numbers.block_of(span.from)));
+        spans.len() >= SPANS_MANY
+            && blocks.any(|(space, number)| space.is_compacted() && self.may_move(space, number))
     }
 
     /// Whether a block must be freed even though snapshots show its rows.

@@ -1,6 +1,7 @@
-//! What a delete costs that takes the rows with it which refer to the deleted one.
+//! Deletes that take the rows with them which refer to the deleted one: what they cost, and where
+//! keys lie in long rows.
 
-use flysch::db::{Constraints, Db, Direction, Durability, ForeignKey, OnDelete};
+use flysch::db::{Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete};
 use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 
@@ -60,4 +61,55 @@ fn a_delete_reads_as_much_for_many_children_as_for_few() {
             assert_eq!(count, Ok(left), "table {table}, {on_delete:?}");
         }
     }
+}
+
+/// Keys behind a long text. A row was refused its delete where its key lay behind 512 bytes.
+const LONG_COLUMNS: [Column<'static>; 3] = [
+    Column::required("about", ColumnType::Text),
+    Column::required("name", ColumnType::Text),
+    Column::nullable("parent", ColumnType::Text),
+];
+const LONG_INDEXES: [Index<'static>; 2] = [index(&[1], true), index(&[2], false)];
+const LONG: Schema<'static> = Schema {
+    tables: &[
+        Table { columns: &LONG_COLUMNS, indexes: &LONG_INDEXES, ..table("parent") },
+        Table { columns: &LONG_COLUMNS, indexes: &LONG_INDEXES, ..table("child") },
+    ],
+};
+
+#[test]
+fn rows_go_wherever_their_keys_lie() {
+    let about = "a".repeat(1200);
+    // With its bytes, a key of 512 bytes is as long as a delete takes it.
+    for (len, is_taken) in [(3, true), (300, true), (512, true), (513, false)] {
+        let constraints = Constraints {
+            foreign_keys: Box::leak(Box::new([refers(1, OnDelete::Cascade)])),
+            ..Constraints::NONE
+        };
+        let (mut image, mut ram) = (Image::of(4096, 16, 64), vec![0; 40_000]);
+        let mut db = Db::create(&mut image, &LONG, OPTIONS, &mut ram).unwrap();
+        db.set_constraints(constraints).unwrap();
+        let names = [0, 1].map(|row| format!("{row}{}", "n".repeat(len - 1)));
+        let names = names.each_ref().map(|name| Value::Text(name));
+        let mut tx = db.begin().unwrap();
+        tx.insert(0, &[Value::Text(&about), names[0], Value::Null]).unwrap();
+        tx.insert(0, &[Value::Text(&about), names[1], Value::Null]).unwrap();
+        tx.insert(1, &[Value::Text(&about), names[1], names[0]]).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+        let mut tx = db.begin().unwrap();
+        let said = tx.delete(0, &[names[0]]);
+        assert!(if is_taken { said == Ok(true) } else { is_too_long(&said) }, "{len}: {said:?}");
+        tx.commit(Durability::Durable).unwrap();
+        let mut db = Db::open(&mut image, &LONG, OPTIONS, &mut ram).unwrap();
+        for (table, left) in [(0, 1), (1, 0)] {
+            let count = db.scan(table, Direction::Forward).unwrap().count(&mut db, &mut [0; 4096]);
+            assert_eq!(count, Ok(left + u64::from(!is_taken)), "table {table}, {len} bytes");
+            let is_there = db.get(table, 0, &[names[0]], &mut [0; 4096]).unwrap().is_some();
+            assert_eq!(is_there, table == 0 && !is_taken, "table {table}, {len} bytes");
+        }
+    }
+}
+
+const fn is_too_long(said: &Result<bool, DbError>) -> bool {
+    matches!(said, Err(DbError::RowTooLong { .. }))
 }

@@ -224,8 +224,8 @@ impl Nand for Image {
         data: &[u8],
         _: &[u8],
     ) -> Result<(), ProgramError> {
-        let is_doubtful = self.doubtful.contains_key(&(page.0 as usize));
-        assert!(!is_doubtful, "page {page} is programmed though a cut left it in doubt");
+        let is_sure = self.is_off || !self.doubtful.contains_key(&(page.0 as usize));
+        assert!(is_sure, "page {page} is programmed though a cut left it in doubt");
         if self.is_cut() {
             if self.begins_in_doubt() {
                 self.doubtful.insert(page.0 as usize, Some(data.into()));

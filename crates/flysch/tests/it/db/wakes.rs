@@ -230,12 +230,13 @@ fn a_mount_after_a_long_transaction_reads_little() {
 
 /// Lives of one commit, after which the power goes. Blocks of runs that such a life let go were
 /// taken for used by the next one, and after 6,000 lives a device of 50 rows was full. A block that
-/// was copied and let go by the same life came back, without what told of its void pages.
+/// was copied and let go by the same life came back, without what told of its void pages. Blocks
+/// that mounts left are emptied once space is short, and not before.
 #[test]
 fn short_lives_let_blocks_go_for_good() {
     let mut device = Device::new((&COUNTERS, count), (512, 16, 64), (20_000, 100));
     let most = device.live(9000, false);
-    assert!(most < 40, "{most} of 64 blocks for 50 rows");
+    assert!(most < 45, "{most} of 64 blocks for 50 rows");
 }
 
 /// Lives of one commit that pay little ahead: each leaves a void span in its block, and its mount
@@ -296,6 +297,27 @@ fn short_lives_do_their_merges_bit_by_bit() {
         println!("{pages} pages, {len} rows each: reads, programs and erases {most:?}");
         assert!(most[0] <= 24 && most[1] <= 6, "{pages} pages, {len} rows each: {most:?}");
     }
+}
+
+/// Lives of some commits that end by a cut, on a device with space. Each leaves void spans. Where
+/// many had come together, one call moved the rows of two blocks: 286 programs, 7,900 reads.
+#[test]
+fn lives_that_end_by_a_cut_move_no_rows_while_there_is_space() {
+    let mut device = Device::new((&SCHEMA, put), (2048, 64, 128), (16_384, 100_000));
+    let (mut most, mut id) = ([0; 3], 0);
+    for life in 0..400 {
+        let (image, ram) = (&mut device.image, &mut device.ram);
+        let mut db = Db::open(image, &SCHEMA, device.options, ram).unwrap();
+        for _ in 0..20 + life % 20 {
+            let before = counted(db.nand());
+            put(&mut db, id);
+            worst::note(&mut most, before, counted(db.nand()));
+            id += 1;
+        }
+        assert_eq!(db.moved_pages(), 0, "life {life}");
+    }
+    println!("{id} rows: reads, programs and erases of a call {most:?}");
+    assert!(most[0] <= 80 && most[1] <= 12, "{most:?}");
 }
 
 /// Lives of one commit that are closed. None told the next which rows it had replaced, so all
