@@ -59,6 +59,10 @@ const TRANSACTION_BLOCKS: usize = 4;
 /// Numbers of blocks that a space keeps back for a commit after rows that are refused.
 const NUMBERS_KEPT: u32 = 4;
 
+/// Free blocks that short rows leave to deletes: a tombstone takes about as much as such a row, and
+/// is there until all older entries of its key are gone.
+const SHORT_RESERVE: u32 = 2;
+
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
 
@@ -70,14 +74,24 @@ pub struct Budget {
 }
 
 /// For what a row is appended. It decides how many free blocks must be left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Claim {
     /// It adds to the rows there are.
+    #[default]
     Grow,
+    /// It adds a row that is hardly longer than its tombstone.
+    GrowShort,
     /// It is a row of a ring table, which gives old rows back in return.
     Turn,
     /// It deletes a row.
     Shrink,
+}
+
+impl Claim {
+    /// Whether the row adds to those that there are.
+    pub(super) const fn grows(self) -> bool {
+        matches!(self, Self::Grow | Self::GrowShort)
+    }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
@@ -90,6 +104,7 @@ impl<N: Nand> Db<'_, '_, N> {
             Claim::Shrink => base,
             Claim::Turn => base + 1,
             Claim::Grow => base + merged + 1 + self.ring_reserve(merged),
+            Claim::GrowShort => self.kept_back(Claim::Grow) + SHORT_RESERVE,
         };
         debug_assert!(kept >= base, "what ends rows stops last");
         kept
@@ -124,14 +139,14 @@ impl<N: Nand> Db<'_, '_, N> {
     fn has_free(&self, claim: Claim, more: u32) -> bool {
         let (free, kept) = (self.media.free_count(), self.kept_back(claim) + more);
         let is_free_soon = || free + self.kept_for_merge().min(self.going()) > kept;
-        free > kept || claim == Claim::Grow && is_free_soon()
+        free > kept || claim.grows() && is_free_soon()
     }
 
     /// Whether the spaces can name the blocks that a row may need, and so many more. Those of rings
     /// always can: their oldest blocks go.
     fn has_numbers(&self, claim: Claim, more: u32) -> bool {
         let least = match claim {
-            Claim::Grow => self.media.numbers().block_count() / 8,
+            Claim::Grow | Claim::GrowShort => self.media.numbers().block_count() / 8,
             Claim::Turn => 0,
             Claim::Shrink => NUMBERS_KEPT,
         };
@@ -269,7 +284,7 @@ impl<N: Nand> Db<'_, '_, N> {
         // A transaction that is tried again and again finds more space each time.
         let wanted = (few + self.compaction.refused).min(blocks / 2) + more;
         let many_blocks = self.media.numbers().block_count() / 16;
-        self.has_space(Claim::Grow, wanted) && self.has_numbers(Claim::Grow, many_blocks)
+        self.has_space(self.compaction.claim, wanted) && self.has_numbers(Claim::Grow, many_blocks)
     }
 
     /// Steps of compaction that move the rows of two blocks, be they as short as they may.

@@ -11,7 +11,12 @@ use super::view::View;
 use super::{Db, DbError, UnderWay};
 use crate::log::NUMBER_MAX;
 use crate::record::{Appended, Moment, NewRow, PARTS};
-use crate::row::{COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key};
+use crate::row::{
+    COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key, values_len,
+};
+
+/// Bytes of the values of a short row, at most.
+const SHORT: u64 = 28;
 
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
@@ -254,8 +259,12 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,
             RowKind::Row | RowKind::Moved if is_ring => Claim::Turn,
+            RowKind::Row | RowKind::Moved if values_len(values) <= SHORT => Claim::GrowShort,
             RowKind::Row | RowKind::Moved => Claim::Grow,
         };
+        if claim.grows() {
+            self.compaction.claim = claim;
+        }
         self.make_room_for_changes();
         if let Err(full) = self.check_space(claim) {
             // Snapshots keep the space that is missing. The writer does not wait for their readers.

@@ -24,9 +24,9 @@ impl<N: Nand> Media<'_, N> {
     ///
     /// # Errors
     /// [`MediaError::Full`] also where the next record has no place for another change of the block
-    /// table.
+    /// table, and for the last free block, which is the log's.
     pub(crate) fn take(&mut self, used: Use) -> Result<u32, MediaError> {
-        if self.changes.room() == 0 {
+        if self.changes.room() == 0 || self.free_count() <= 1 {
             return Err(MediaError::Full);
         }
         let wanted = Wear::of(used);

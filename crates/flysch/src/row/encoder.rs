@@ -58,8 +58,7 @@ impl<'v> Encoder<'v> {
             RowKind::Row | RowKind::Moved => (null_bits(table, values), table.null_size()),
             RowKind::Tombstone => (0, 0),
         };
-        let values_len = values.iter().map(field::len).sum::<u64>();
-        let content_len = null_size as u64 + values_len;
+        let content_len = null_size as u64 + values_len(values);
         let mut encoder = Self::with_prefix(Prefix { head, commit_delta }, content_len)?;
         let end = usize::from(encoder.pending_end);
         debug_assert!(null_size <= NULL_SIZE_MAX, "the schema was checked");
@@ -157,6 +156,11 @@ impl<'v> Encoder<'v> {
 
 fn is_null(value: &Value<'_>) -> bool {
     *value == Value::Null
+}
+
+/// Bytes of the values of a row.
+pub(crate) fn values_len(values: &[Value<'_>]) -> u64 {
+    values.iter().map(field::len).sum()
 }
 
 /// Refuse values that do not fit these columns of a table.

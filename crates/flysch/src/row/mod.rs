@@ -31,7 +31,7 @@ mod zone;
 
 pub use description::Difference;
 pub use encoder::Encoder;
-pub(crate) use encoder::check_values;
+pub(crate) use encoder::{check_values, values_len};
 pub use error::{RowError, SchemaError, ValueError};
 pub use head::{BODY_LEN_MAX, LEN_SIZE_MAX, RowHead, RowKind, row_len};
 pub(crate) use head::{HEAD_SIZE_MAX, commit_of, rebase};

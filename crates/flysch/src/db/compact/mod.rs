@@ -24,6 +24,7 @@ mod victim;
 use flysch_nand::Nand;
 
 use self::victim::{Place, Victim, WINDOW_MAX};
+use super::space::Claim;
 use super::{Db, DbError};
 use crate::media::{Kind, MediaError, Page, SPANS_LAST, Space};
 use crate::record::{BlockSummary, Position, Rows, is_void, read_page};
@@ -59,6 +60,8 @@ pub(super) struct Compaction {
     /// Rows that the last transaction deleted, if it did nothing else. The next one may do the
     /// same, and needs less space then.
     pub(super) deleted: u32,
+    /// That of the last row that was added: the next one may be alike.
+    pub(super) claim: Claim,
     survey: survey::Survey,
 }
 
@@ -113,6 +116,7 @@ impl Compaction {
 
     /// Check what holds between two steps.
     pub(super) fn check(&self) {
+        debug_assert!(self.claim.grows(), "rows of rings and deletes are no measure");
         let name = self.victim.map(|victim| (victim.space, victim.number));
         debug_assert!(
             name.is_none_or(|(space, _)| space.is_compacted()),

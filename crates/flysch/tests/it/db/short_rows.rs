@@ -27,7 +27,8 @@ const SCHEMA: Schema<'static> = Schema {
 };
 
 /// Pages of a block, blocks, bytes of RAM, bytes of the text; pages have 512 bytes.
-const CASES: [(u32, u32, usize, usize); 2] = [(16, 64, 16_384, 3), (8, 60, 7_000, 10)];
+const CASES: [(u32, u32, usize, usize); 4] =
+    [(16, 64, 16_384, 3), (8, 60, 7_000, 10), (16, 40, 9_000, 3), (16, 24, 9_000, 3)];
 const BATCH: i64 = 60;
 const DELETED: i64 = 2_000;
 /// Tries of a delete that is refused.
