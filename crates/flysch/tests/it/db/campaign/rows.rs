@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flysch::row::{Column, ColumnType, Index, RowView, Table, Value};
 use flysch_chip::Prng;
@@ -140,6 +141,12 @@ pub(super) struct Rows {
     last: u64,
 }
 
+/// A stamp that no change had before, also none that was taken back.
+fn next_stamp() -> u64 {
+    static STAMPS: AtomicU64 = AtomicU64::new(1);
+    STAMPS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The rows of all tables.
 pub(super) type State = Vec<Rc<Rows>>;
 
@@ -215,7 +222,7 @@ impl Rows {
     }
 
     pub(super) fn put(&mut self, key: Row, row: &Row) {
-        self.last += 1;
+        self.last = next_stamp();
         self.stamps.insert(key.clone(), self.last);
         self.by_key.insert(key, row.clone());
     }
@@ -251,7 +258,7 @@ impl Rows {
 
     /// Nothing is known of the newest change: a ring that shows no row may be right.
     pub(super) fn end_in_doubt(&mut self) {
-        self.last += 1;
+        self.last = next_stamp();
     }
 
     pub(super) fn update(&mut self, table: &Table<'_>, row: &Row, obeyed: Obeyed) -> Answer {
@@ -270,7 +277,9 @@ impl Rows {
     }
 
     pub(super) fn delete(&mut self, key: &Row) -> Answer {
-        self.last += u64::from(self.stamps.remove(key).is_some());
+        if self.stamps.remove(key).is_some() {
+            self.last = next_stamp();
+        }
         Answer::Done(self.by_key.remove(key).is_some())
     }
 

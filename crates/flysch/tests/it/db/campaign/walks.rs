@@ -102,6 +102,17 @@ impl Walk {
         Ok(row)
     }
 
+    /// What the cursor gives, for the report of a failure.
+    fn asked_for(&self) -> String {
+        let way = match &self.way {
+            Way::Scan(_) => "by a scan",
+            Way::Range(_) => "by a range",
+            Way::Find(_) => "by a key",
+            Way::Matches(_) => "by criteria",
+        };
+        format!("{way} of {:?}", self.asked)
+    }
+
     fn is_asked_for(&self, row: &Row) -> bool {
         self.asked.as_ref().is_none_or(|(index, [least, greatest])| {
             let key = key_of(row, index);
@@ -158,8 +169,10 @@ impl Walk {
             };
             assert!(
                 is_right,
-                "{row:?} of table {} stayed, and came {given} times",
-                self.table.name
+                "{row:?} of table {} stayed, and came {given} times, {:?}, {}",
+                self.table.name,
+                self.direction,
+                self.asked_for(),
             );
         }
     }
