@@ -18,6 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(200);
 /// Limit of a test's memory, KiB, because a fault may make it allocate without end.
 const MEMORY_KIB: u32 = 4 << 20;
 
+const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+/// How no expression begins.
+const OPERATORS: [&str; 8] = ["|| ", "&& ", "== ", "!= ", "< ", "> ", "+ ", "."];
+
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) file: String,
@@ -54,6 +58,21 @@ impl Fault {
             equivalent: optional("equivalent"),
             old,
         })
+    }
+
+    /// Refuse code that is not whole, with which no file would build.
+    pub(super) fn check_whole(&self) -> Outcome {
+        if OPERATORS.iter().any(|operator| self.old.starts_with(operator)) {
+            return Err(format!("`{}` replaces half an expression", self.name).into());
+        }
+        let is_balanced = |code: &str| {
+            let count = |bracket| code.matches(bracket).count();
+            BRACKETS.iter().all(|(open, close)| count(*open) == count(*close))
+        };
+        if !is_balanced(&self.old) || !is_balanced(&self.new) {
+            return Err(format!("`{}` has brackets without their others", self.name).into());
+        }
+        Ok(())
     }
 
     /// The name of the crate whose tests are run.

@@ -23,6 +23,8 @@ use crate::{Outcome, binaries};
 use fault::{Fault, Sound};
 use verdict::{Verdict, Verdicts};
 
+/// The list of the faults.
+const FAULTS: &str = "xtask/plants.json";
 /// The default seed for choosing a tenth of the faults, so that a run can be repeated.
 const SEED: u64 = 149_916_165_163_951;
 
@@ -70,8 +72,7 @@ impl Trial<'_> {
 /// Test faults, and report which are found.
 #[expect(clippy::disallowed_methods, reason = "it measures this program, not a simulation")]
 pub(crate) fn plant(choice: &Choice) -> Outcome {
-    let text = fs::read_to_string(root().join("xtask/plants.json"))?;
-    let all = Fault::read_all(&text)?;
+    let all = Fault::read_all(&fs::read_to_string(root().join(FAULTS))?)?;
     let mut verdicts = Verdicts::read()?;
     let faults = chosen(choice, &all, &verdicts)?;
     let tree = root().join("target/plants");

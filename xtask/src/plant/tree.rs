@@ -127,7 +127,9 @@ fn planted(text: &str, faults: &[(usize, &Fault)]) -> Outcome<String> {
     Ok(out)
 }
 
+/// Where a fault is planted: its code is whole, and stands in the file once.
 fn place_of(text: &str, fault: &Fault) -> Outcome<Range<usize>> {
+    fault.check_whole()?;
     let once = |text: &str, part: &str| {
         let mut places = text.match_indices(part).map(|(at, _)| at);
         match (places.next(), places.next()) {
@@ -161,5 +163,52 @@ fn unconst(text: &mut String) {
     let Some(&(at, line)) = lines.iter().rev().find(|(_, line)| begins(line)) else { return };
     if let Some(place) = line.find("const fn ") {
         text.replace_range(at + place..at + place + "const ".len(), "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plant::FAULTS;
+
+    /// The texts of the errors that planting these faults ends with; `source` reads their files.
+    fn errors(faults: &str, source: impl Fn(&str) -> String) -> Vec<String> {
+        let faults = Fault::read_all(faults).unwrap();
+        let failed = faults.iter().filter_map(|fault| place_of(&source(&fault.file), fault).err());
+        failed.map(|error| error.to_string()).collect()
+    }
+
+    /// One fault that cannot be planted stops `cargo xtask plant` for all.
+    #[test]
+    fn every_fault_can_be_planted() {
+        let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+        assert_eq!(errors(&read(FAULTS), read), Vec::<String>::new());
+    }
+
+    #[test]
+    fn faults_that_cannot_be_planted_are_told() {
+        let cases = [
+            ("f(g(1))", None, "2", None),
+            ("g(1)) + g(2)", None, "3", Some("has brackets without their others")),
+            ("g(3)", None, "4", Some("not in a.rs")),
+            ("g(1) + g(1)", None, "4", Some("not in a.rs")),
+            ("g", None, "f", Some("more than once in a.rs")),
+            ("g(2)", Some("+ g(2)"), "(5", Some("has brackets without their others")),
+            ("+ g(2)", None, "- g(2)", Some("replaces half an expression")),
+        ];
+        for (old, within, new, told) in cases {
+            let mut fault = json!({ "name": "a", "file": "a.rs", "old": old, "new": new });
+            fault["tests"] = json!("");
+            fault["within"] = json!(within);
+            let found = errors(&json!([fault]).to_string(), |_| "{ f(g(1)) + g(2) }".to_owned());
+            let is_told = match (found.as_slice(), told) {
+                ([], None) => true,
+                ([error], Some(told)) => error.contains(told),
+                _ => false,
+            };
+            assert!(is_told, "{old}: {found:?}");
+        }
     }
 }

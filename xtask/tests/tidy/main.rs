@@ -17,7 +17,6 @@ mod length;
 mod markdown;
 mod modules;
 mod names;
-mod plants;
 mod source;
 mod text;
 mod tree;
@@ -68,7 +67,6 @@ const TREE_RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::check,
     markdown::check,
     modules::check,
-    plants::check,
 ];
 
 #[test]

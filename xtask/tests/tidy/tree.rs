@@ -12,7 +12,7 @@ const FOREIGN: &[&str] = &[".git", "target"];
 pub(crate) struct Tree {
     /// The content of all `.rs` files.
     pub(crate) sources: Vec<Source>,
-    /// The text of documents, manifests, planted faults and data files of tests, by path.
+    /// The text of documents, of manifests and of data files in test folders, by path.
     pub(crate) texts: BTreeMap<String, String>,
     /// The paths of all files and folders.
     pub(crate) paths: BTreeSet<String>,
@@ -92,10 +92,7 @@ pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
 fn is_text(path: &str) -> bool {
     let in_tests = path.contains("/tests/")
         && ["csv", "json", "sql", "toml", "txt"].iter().any(|end| has_extension(path, end));
-    in_tests
-        || has_extension(path, "md")
-        || path.ends_with("Cargo.toml")
-        || path.ends_with("plants.json")
+    in_tests || has_extension(path, "md") || path.ends_with("Cargo.toml")
 }
 
 #[test]
