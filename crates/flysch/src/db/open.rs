@@ -228,11 +228,12 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 continue;
             }
             let mut end = behind_last(media, Page { space, number: head }, self.frame)?;
-            let (block, last) = (numbers.block_of(head), numbers.last_of_block(head));
+            let block = numbers.block_of(head);
             if space.holds_rows()
                 && media.spans.crowd(space, block, numbers)
                 && numbers.block_of(end) == block
             {
+                let last = numbers.last_page(block);
                 media.note_void(space, block, numbers.distance(end, last));
                 end = last;
             }
@@ -328,7 +329,8 @@ fn behind_last<N: Nand>(
     frame: &mut [u8],
 ) -> Result<u32, DbError> {
     let numbers = media.numbers();
-    let (last, next) = (numbers.last_of_block(head.number), numbers.next_block(head.number));
+    let (last, next) =
+        (numbers.last_page(numbers.block_of(head.number)), numbers.next_block(head.number));
     // A program failed in this block, and the power was cut before a record told so.
     if head.number == last || media.is_marked(head)? {
         return Ok(next);

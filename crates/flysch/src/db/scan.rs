@@ -302,7 +302,7 @@ impl Scan {
         if is_open || self.block.is_some_and(|(known, _)| known == name) {
             return Ok(());
         }
-        let last = (block + 1) * numbers.pages_per_block - 1;
+        let last = numbers.last_page(block);
         db.forget_frame();
         let is_gone = db.media.table.find(space, block).is_none();
         let summary = BlockSummary::read(&mut db.media, name, db.frame)?;

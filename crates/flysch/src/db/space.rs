@@ -62,6 +62,8 @@ const NUMBERS_KEPT: u32 = 4;
 /// Free blocks that short rows leave to deletes: a tombstone takes about as much as such a row, and
 /// is there until all older entries of its key are gone.
 const SHORT_RESERVE: u32 = 2;
+/// Bytes of the values of such a row, at most.
+const SHORT: u64 = 28;
 
 /// Free blocks that are kept back for each ring.
 const RING_RESERVE: u32 = 2;
@@ -88,6 +90,11 @@ pub(super) enum Claim {
 }
 
 impl Claim {
+    /// That of a row whose values have so many bytes, which adds to those that there are.
+    pub(super) const fn of_row(len: u64) -> Self {
+        if len <= SHORT { Self::GrowShort } else { Self::Grow }
+    }
+
     /// Whether the row adds to those that there are.
     pub(super) const fn grows(self) -> bool {
         matches!(self, Self::Grow | Self::GrowShort)

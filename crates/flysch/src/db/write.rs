@@ -15,9 +15,6 @@ use crate::row::{
     COLUMNS_MAX, Digest, RowHead, RowKind, Table, Value, check_values, key, values_len,
 };
 
-/// Bytes of the values of a short row, at most.
-const SHORT: u64 = 28;
-
 /// A transaction. One that is dropped without a commit is rolled back by the next call that writes.
 #[derive(Debug)]
 pub struct Transaction<'d, 'ram, 's, N> {
@@ -259,8 +256,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let claim = match head.kind {
             RowKind::Tombstone => Claim::Shrink,
             RowKind::Row | RowKind::Moved if is_ring => Claim::Turn,
-            RowKind::Row | RowKind::Moved if values_len(values) <= SHORT => Claim::GrowShort,
-            RowKind::Row | RowKind::Moved => Claim::Grow,
+            RowKind::Row | RowKind::Moved => Claim::of_row(values_len(values)),
         };
         if claim.grows() {
             self.compaction.claim = claim;

@@ -138,10 +138,10 @@ impl Numbers {
         page % self.pages_per_block
     }
 
-    /// The last page of the block of `page`.
-    pub const fn last_of_block(self, page: u32) -> u32 {
-        debug_assert!(page < self.page_count(), "the page is one of the space");
-        self.block_of(page) * self.pages_per_block + self.pages_per_block - 1
+    /// The last page of a block.
+    pub const fn last_page(self, block: u32) -> u32 {
+        debug_assert!(block < self.block_count(), "the block is one of the space");
+        block * self.pages_per_block + self.pages_per_block - 1
     }
 
     /// The first page of the block behind that of `page`.

@@ -5,21 +5,21 @@
 //! ```
 //!
 //! 1. Only spaces of rows have void spans, for a run names its pages.
-//! 2. A span is kept in the state until its block goes. The summary page of a block holds the spans
-//!    as well, for those who read the block's pages in turn.
+//! 2. A span is kept in the state until its block has a summary page, or goes. The summary holds
+//!    the spans of its block, for those who read its pages in turn.
 //! 3. A mount adds at most one for each row space. So there has to be room for many mounts. Lives
 //!    that are cut after a page each would put a span behind every page of a large block. So where
-//!    there are many, a mount leaves out the rest of the block up to its summary page. Once the
-//!    summary is programmed the state forgets the block's spans.
+//!    there are many, a mount leaves out the rest of the block up to its summary page.
 
 use super::address::{Numbers, Page, Space};
 use crate::bytes::array;
 
 /// Greatest number of spans that are kept.
 pub const SPANS_MAX: usize = 28;
-/// Number of spans from which on a mount leaves a head's block out that has some of them.
-const SPANS_SOME: usize = 12;
-/// Number of spans of such a block.
+/// Number of spans from which on a mount leaves out the rest of a head's block that has a good part
+/// of them.
+const SPANS_CROWD: usize = 12;
+/// Number of spans that such a block has at least.
 const SPANS_LEFT: usize = 4;
 /// Number of spans from which on a block that has one is emptied.
 pub(crate) const SPANS_MANY: usize = 10;
@@ -138,7 +138,7 @@ impl Spans {
     /// Whether a block lies wholly in a span, so that it holds nothing.
     pub(crate) fn cover(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         let first = block * numbers.pages_per_block;
-        let last = first + numbers.pages_per_block - 1;
+        let last = numbers.last_page(block);
         self.as_slice().iter().any(|span| {
             let holds = |number| span.holds(Page { space, number }, numbers);
             holds(first) && holds(last)
@@ -161,7 +161,7 @@ impl Spans {
     /// spans: it has a good part of too many spans.
     pub(crate) fn crowd(&self, space: Space, block: u32, numbers: Numbers) -> bool {
         debug_assert!(space.holds_rows(), "only spaces of rows have spans");
-        usize::from(self.len) >= SPANS_SOME
+        usize::from(self.len) >= SPANS_CROWD
             && self.of_block(space, block, numbers).count() >= SPANS_LEFT
     }
 

@@ -396,7 +396,8 @@ impl<'ram> Records<'ram> {
         let has_summary = |span: &Span| {
             let first = self.stream(span.space).first;
             let behind = numbers.distance(first, media.head(span.space));
-            let last = Page { space: span.space, number: numbers.last_of_block(span.from) };
+            let last =
+                Page { space: span.space, number: numbers.last_page(numbers.block_of(span.from)) };
             let is_void = media.spans.find(last, numbers).is_some();
             numbers.distance(first, last.number) < behind && !is_void
         };

@@ -85,8 +85,7 @@ impl BlockSummary {
         frame: &mut [u8],
     ) -> Result<Option<Self>, MediaError> {
         let numbers = media.numbers();
-        let number = (block + 1) * numbers.pages_per_block - 1;
-        let last = Page { space, number };
+        let last = Page { space, number: numbers.last_page(block) };
         if block == numbers.block_of(media.head(space))
             || media.spans.find(last, numbers).is_some()
             || media.table.find(space, block).is_none()

@@ -162,6 +162,11 @@ impl<N: Nand> Db<'_, '_, N> {
         self.media.geometry().pages_per_block - 1
     }
 
+    /// The greatest number of indexes that a table has.
+    fn widest(&self) -> usize {
+        self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0)
+    }
+
     /// Bytes of rows that so many pages take.
     fn rows_size(&self, pages: u32) -> usize {
         self.media.layout().payload_size() * pages as usize

@@ -73,7 +73,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Move the rows of the window, or make ready for it.
     #[inline(never)]
     pub(super) fn move_window(&mut self) -> Result<bool, DbError> {
-        let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max().unwrap_or(0);
+        let widest = self.widest();
         let Some(victim) = self.compaction.victim else { return Ok(false) };
         debug_assert!(victim.len > 0 && !victim.is_surveyed, "a window with rows is moved");
         if !self.gains_by(&victim) {

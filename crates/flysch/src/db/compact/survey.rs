@@ -153,8 +153,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Least share of a page that a moved row takes, in bytes. The memory table has room for the
     /// entries of so many rows, and a page takes no more of them.
     pub(super) fn moved_size_min(&self) -> usize {
-        let widest = self.schema.tables.iter().map(|table| table.indexes.len()).max();
-        let rows = self.store.capacity() / 2 / widest.unwrap_or(1).max(1);
+        let rows = self.store.capacity() / 2 / self.widest().max(1);
         self.media.layout().payload_size() / rows.max(1)
     }
 

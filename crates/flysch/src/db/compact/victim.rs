@@ -157,7 +157,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 continue;
             }
             let stream = self.records.stream(space);
-            let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
+            let last = numbers.last_page(number);
             let behind = numbers.distance(stream.first, last) / numbers.pages_per_block;
             let dead = u32::from(self.media.table.dead(block));
             let is_first = behind == 0 && turning[space.stream()];
@@ -222,7 +222,7 @@ impl<N: Nand> Db<'_, '_, N> {
     pub(in crate::db) fn may_move(&self, space: Space, number: u32) -> bool {
         let numbers = self.media.numbers();
         let stream = self.records.stream(space);
-        let last = number * numbers.pages_per_block + numbers.pages_per_block - 1;
+        let last = numbers.last_page(number);
         let reach = numbers.distance(stream.first, stream.mark);
         numbers.distance(stream.first, last) < reach
             && self.compaction.gone != Some((space, number))

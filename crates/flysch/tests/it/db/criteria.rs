@@ -5,15 +5,11 @@ use std::collections::BTreeMap;
 
 use flysch::db::{Criterion, Db, DbError, Direction, Durability, Options, Reader};
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, RowView, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, IndexKind, RowView, Schema, Table, Value};
 use flysch_chip::{Counts, FaultInjector, Hooked, Prng};
 use flysch_nand::Nand;
 
-use super::world::{chip, chip_of};
-
-const fn index(columns: &[u8], kind: IndexKind, is_unique: bool) -> Index<'_> {
-    Index { columns, kind, is_unique }
-}
+use super::world::{chip, chip_of, index};
 
 /// Lamps by number, kind, place and label.
 const SCHEMA: Schema<'static> = Schema {

@@ -3,13 +3,10 @@
 
 use flysch::db::{At, Criterion, Db, DbError, Direction, Durability, Options};
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
 
 use super::image::Image;
-
-const fn index(column: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
-    Index { columns: column, kind, is_unique }
-}
+use super::world::index;
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {

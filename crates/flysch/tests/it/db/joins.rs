@@ -9,18 +9,14 @@ use flysch::db::{
 };
 use flysch::media::MediaError;
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value, ValueError};
+use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value, ValueError};
 use flysch_chip::{FaultInjector, FaultPlan, Prng};
 use flysch_nand::Nand;
 
-use super::world::chip;
+use super::world::{chip, index};
 
 const fn integer(name: &str) -> Column<'_> {
     Column::required(name, ColumnType::Integer)
-}
-
-const fn index(columns: &[u8], kind: IndexKind, is_unique: bool) -> Index<'_> {
-    Index { columns, kind, is_unique }
 }
 
 /// Customers, their orders, and lines of these: an order has the city and the rank of its customer,

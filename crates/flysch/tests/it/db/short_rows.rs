@@ -4,13 +4,10 @@
 
 use flysch::db::{Budget, Db, DbError, Direction, Durability, Options};
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
 
 use super::image::Image;
-
-const fn index(columns: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
-    Index { columns, kind, is_unique }
-}
+use super::world::index;
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {

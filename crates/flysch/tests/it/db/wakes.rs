@@ -2,17 +2,13 @@
 
 use flysch::db::{Db, Direction, Durability, OpenReport, Options};
 use flysch::query::Cursor;
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
 
 use super::forge::kind;
 use super::image::Image;
-use super::world::{self, OPTIONS};
+use super::world::{self, OPTIONS, index};
 use super::worst::{self, counted};
 use crate::told;
-
-const fn index(column: &'static [u8], kind: IndexKind, is_unique: bool) -> Index<'static> {
-    Index { columns: column, kind, is_unique }
-}
 
 /// A table with six indexes.
 const SCHEMA: Schema<'static> = Schema {

@@ -8,6 +8,10 @@ use flysch_chip::{Chip, Clock, FaultInjector, Part};
 
 use super::image::{Image, geometry};
 
+pub(super) const fn index(columns: &[u8], kind: IndexKind, is_unique: bool) -> Index<'_> {
+    Index { columns, kind, is_unique }
+}
+
 /// Readings of sensors, and notes of any length.
 pub(super) const SCHEMA: Schema<'static> = Schema {
     tables: &[
