@@ -4,16 +4,24 @@
 //! that is put again comes before all others of its code. So it would lead to an older version of
 //! another key in its cell, before the entry of the newer one is met. The entries of those newer
 //! rows are put once more, behind it, and so on with the cells to which they lead.
+//!
+//! 1. They are put in the order of their rows' ages. A row that is older than another row of its
+//!    key is never moved. So what a cell calls for is newer than every row in that cell.
+//! 2. There may be any number of them: many keys of an ordered index may have one code. Some are
+//!    remembered at a time. When those are put, all cells are looked at again, which the entries
+//!    that were put so far tell.
 
 use flysch_nand::Nand;
 
 use super::missing::Age;
 use super::pass::Suspect;
 use crate::db::index::Wanted;
+use crate::db::seek::Seat;
 use crate::db::{Db, DbError};
 use crate::row::{Digest, RowHead, RowView};
+use crate::store::SoleProbe;
 
-/// Keys of one code in a cell, at most, and cells to which they lead.
+/// Entries to be put that are remembered at a time.
 const COMPANY_MAX: usize = 8;
 
 /// An entry that is put once more.
@@ -26,109 +34,150 @@ pub(super) struct Companion {
     age: Age,
 }
 
-/// The entries that are put once more, the oldest row first.
+/// The entries that are put behind a missing one.
 #[derive(Debug)]
 pub(super) struct Company {
-    all: [Option<Companion>; COMPANY_MAX],
+    /// The cell of the missing entry, and that of the entry which was put last.
+    first: u32,
+    last: u32,
+    /// The store's index, and the code there.
+    code: (u8, u64),
+    /// The age of the row whose entry was put last.
+    age: Age,
+    /// Those that are put next, the oldest row first.
+    next: [Option<Companion>; COMPANY_MAX],
+    /// The age of the oldest row that was left out.
+    left_out: Option<Age>,
 }
 
 impl Company {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Companion> {
-        self.all.iter().flatten()
+    /// Add an entry in the order of ages, unless it is there or was put.
+    fn add(&mut self, new: Companion) {
+        let is_known = self.next.iter().flatten().any(|old| old.age == new.age);
+        let is_late = self.left_out.is_some_and(|age| age <= new.age);
+        if is_known || is_late || new.age <= self.age {
+            return;
+        }
+        let at = self.next.iter().flatten().take_while(|old| old.age < new.age).count();
+        let Some(behind) = self.next.get_mut(at..).filter(|behind| !behind.is_empty()) else {
+            self.left_out = Some(new.age);
+            return;
+        };
+        behind.rotate_right(1);
+        if let Some(out) = behind[0].replace(new) {
+            self.left_out = Some(out.age);
+        }
+        debug_assert!(self.next.iter().flatten().is_sorted_by_key(|one| one.age), "by age");
     }
 
-    /// Add one in the order of their ages, unless it is there.
-    fn add(&mut self, new: Companion) -> Result<(), DbError> {
-        if self.iter().any(|old| old.pointer == new.pointer) {
-            return Ok(());
-        }
-        let len = self.iter().count();
-        let at = self.iter().take_while(|old| old.age < new.age).count();
-        // More keys of one code than that are a matter of too few bits of a hash.
-        *self.all.get_mut(len).ok_or(DbError::TransactionTooLong)? = Some(new);
-        self.all[at..=len].rotate_right(1);
-        debug_assert!(self.iter().is_sorted_by_key(|one| one.age), "the oldest stands first");
-        Ok(())
+    /// Take the entry of the oldest row.
+    fn take(&mut self) -> Option<Companion> {
+        let next = self.next[0].take()?;
+        self.next.rotate_left(1);
+        debug_assert!(self.age < next.age, "what a cell calls for is newer than its rows");
+        (self.last, self.age) = (next.pointer, next.age);
+        Some(next)
     }
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// The entries to be put behind a missing one. Cost: a read, and a lookup for each row in its
-    /// cell that has the same code and another key.
-    pub(super) fn company(&mut self, suspect: &Suspect) -> Result<Company, DbError> {
-        let mut company = Company { all: [None; COMPANY_MAX] };
+    /// What is put behind a missing entry; None where nothing ever is. Cost: a read.
+    pub(super) fn company(&self, suspect: &Suspect) -> Result<Option<Company>, DbError> {
         let Suspect { head, index, digest, pointer, .. } = *suspect;
-        if !self.kept(head.table, index)?.may_meet || !self.index(head.table, index)?.is_unique {
-            return Ok(company);
-        }
         let code = self.code(Wanted { table: head.table, index, digest })?;
-        self.add_company(pointer, (code, digest), &mut company)?;
-        // An entry that is added may stand before others in the order of ages.
-        let mut seen = [pointer; COMPANY_MAX];
-        for turn in 0..COMPANY_MAX {
-            let is_new = |other: &&Companion| !seen[..turn].contains(&other.pointer);
-            let Some(next) = company.iter().find(is_new).map(|other| other.pointer) else { break };
-            seen[turn] = next;
-            self.add_company(next, (code, digest), &mut company)?;
+        let is_unique = self.index(head.table, index)?.is_unique;
+        if !is_unique || !self.kept(head.table, index)?.may_meet || !self.store.is_updated(code.0) {
+            return Ok(None);
         }
-        Ok(company)
+        let age = self.age_of(suspect)?;
+        let next = [None; COMPANY_MAX];
+        Ok(Some(Company { first: pointer, last: pointer, code, age, next, left_out: None }))
+    }
+
+    /// The entry to be put next, once the one before is put. Cost: two reads and two lookups for
+    /// each row in its cell that has the same code and another key.
+    pub(super) fn companion(
+        &mut self,
+        company: &mut Company,
+    ) -> Result<Option<Companion>, DbError> {
+        self.add_company(company.last, company)?;
+        if company.next[0].is_none() && company.left_out.take().is_some() {
+            let (number, code) = company.code;
+            let mut probe = SoleProbe::new(number, code);
+            while let Some(entry) = self.next_sole(&mut probe)? {
+                self.add_company(entry.pointer, company)?;
+                if entry.pointer == company.first {
+                    break;
+                }
+            }
+        }
+        Ok(company.take())
     }
 
     /// Add the entries of the newest rows of those keys that have the code and a row in this cell.
-    fn add_company(
-        &mut self,
-        pointer: u32,
-        (code, own): ((u8, u64), Digest),
-        company: &mut Company,
-    ) -> Result<(), DbError> {
-        for wanted in self.keys_in(pointer, code)?.into_iter().flatten() {
-            if wanted.digest == own {
-                continue;
-            }
+    fn add_company(&mut self, pointer: u32, company: &mut Company) -> Result<(), DbError> {
+        let mut from = (0, 0);
+        while let Some(((place, index), wanted)) = self.key_in(pointer, company.code, from)? {
+            from = (place, index + 1);
             let Some(here) = self.look_in(pointer, wanted, true, &mut false)? else { continue };
             let here = self.age_of_seat(here)?;
-            let Some(seat) = self.seek(wanted)?.seat else { continue };
+            let Some(seat) = self.seek_behind(wanted, company.first)? else { continue };
             let age = self.age_of_seat(seat)?;
             // Where the row here is the newer one, the entry that is put leads to it.
             if age > here {
                 let (head, index, digest) = (seat.head, wanted.index, wanted.digest);
-                company.add(Companion { head, index, digest, pointer: seat.pointer, age })?;
+                company.add(Companion { head, index, digest, pointer: seat.pointer, age });
             }
         }
         Ok(())
     }
 
-    /// The keys of rows in a cell that have a code of an index of the store. Cost: one read.
-    fn keys_in(
+    /// The newest row of a key by the entries behind the one that was put for a cell. Cost: a
+    /// lookup.
+    fn seek_behind(&mut self, wanted: Wanted, pointer: u32) -> Result<Option<Seat>, DbError> {
+        let mut probe = self.sole_probe(wanted)?;
+        let mut is_behind = false;
+        while let Some(entry) = self.next_sole(&mut probe)? {
+            if is_behind
+                && let Some(seat) = self.look_in(entry.pointer, wanted, true, &mut false)?
+            {
+                return Ok(Some(seat));
+            }
+            is_behind |= entry.pointer == pointer;
+        }
+        Ok(None)
+    }
+
+    /// The next key of a row in a cell that has a code of an index of the store, and where it
+    /// stands: the place of the row, and the number of the index. Cost: one read, and one more at
+    /// the first row to see whether the page is void.
+    fn key_in(
         &mut self,
         pointer: u32,
-        (number, code): (u8, u64),
-    ) -> Result<[Option<Wanted>; COMPANY_MAX], DbError> {
-        let (mut keys, mut len) = ([None; COMPANY_MAX], 0);
-        for place in 0.. {
+        code: (u8, u64),
+        from: (usize, u8),
+    ) -> Result<Option<((usize, u8), Wanted)>, DbError> {
+        let (mut place, mut index) = from;
+        loop {
             let (schema, hash) = (self.schema, self.key);
-            let row = self.rows_at(pointer, true)?.rows().nth(place);
-            let Some(row) = row else { break };
+            let is_deep = (place, index) == (0, 0);
+            let row = self.rows_at(pointer, is_deep)?.rows().nth(place);
+            let Some(row) = row else { return Ok(None) };
             let view = RowView::parse_front(schema, row, 0)?;
-            let mut digests = [(0, Digest::default()); COMPANY_MAX];
-            let (table, mut count) = (view.head.table, 0);
-            for (index, declared) in (0..).zip(view.table.indexes).filter(|(_, own)| own.is_unique)
+            let table = view.head.table;
+            let Some(declared) = view.table.indexes.get(usize::from(index)) else {
+                (place, index) = (place + 1, 0);
+                continue;
+            };
+            if declared.is_unique
+                && let Ok(digest) = view.digest(declared, &hash)
             {
-                if let (Ok(digest), Some(next)) =
-                    (view.digest(declared, &hash), digests.get_mut(count))
-                {
-                    *next = (index, digest);
-                    count += 1;
-                }
-            }
-            for &(index, digest) in &digests[..count] {
                 let wanted = Wanted { table, index, digest };
-                if self.code(wanted)? == (number, code) && !keys.contains(&Some(wanted)) {
-                    *keys.get_mut(len).ok_or(DbError::TransactionTooLong)? = Some(wanted);
-                    len += 1;
+                if self.code(wanted)? == code {
+                    return Ok(Some(((place, index), wanted)));
                 }
             }
+            index += 1;
         }
-        Ok(keys)
     }
 }

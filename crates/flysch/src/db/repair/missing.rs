@@ -181,7 +181,7 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(seen.is_there)
     }
 
-    fn age_of(&self, suspect: &Suspect) -> Result<Age, DbError> {
+    pub(super) fn age_of(&self, suspect: &Suspect) -> Result<Age, DbError> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
         let at = Position::of_pointer(suspect.pointer, layout, numbers).ok_or(DbError::Unknown)?;
         Ok(self.age_at(at, suspect.place, suspect.commit))

@@ -110,7 +110,6 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
         let seen = self.seen.unwrap_or((suspect.spread, suspect.spread));
         self.seen = Some((seen.0.min(suspect.spread), seen.1.max(suspect.spread)));
         self.report.doubtful += u32::from(is_doubtful);
-        let company = self.db.passing_over_lost(|db| db.company(suspect))?;
         self.db.make_room(suspect.head.table)?;
         if let Some(pointer) = rival {
             let wanted = Wanted { table: suspect.head.table, index: 0, digest: suspect.digest };
@@ -119,9 +118,10 @@ impl<N: Nand> Repair<'_, '_, '_, N> {
             self.db.make_room(suspect.head.table)?;
         }
         self.db.put_digest(suspect.head, suspect.index, suspect.digest, suspect.pointer)?;
-        for other in company.iter() {
-            self.db.make_room(other.head.table)?;
-            self.db.put_digest(other.head, other.index, other.digest, other.pointer)?;
+        let Some(mut company) = self.db.company(suspect)? else { return Ok(()) };
+        while let Some(next) = self.db.passing_over_lost(|db| db.companion(&mut company))? {
+            self.db.make_room(next.head.table)?;
+            self.db.put_digest(next.head, next.index, next.digest, next.pointer)?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ mod ledger;
 mod lies;
 mod lists;
 mod lives;
+mod lost_alike;
 mod lost_levels;
 mod memory;
 mod moments;
