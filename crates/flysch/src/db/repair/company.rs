@@ -117,8 +117,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Add the entries of the newest rows of those keys that have the code and a row in this cell.
     fn add_company(&mut self, pointer: u32, company: &mut Company) -> Result<(), DbError> {
         let mut from = (0, 0);
-        while let Some(((place, index), wanted)) = self.key_in(pointer, company.code, from)? {
-            from = (place, index + 1);
+        while let Some(wanted) = self.key_in(pointer, company.code, &mut from)? {
             let Some(here) = self.look_in(pointer, wanted, true, &mut false)? else { continue };
             let here = self.age_of_seat(here)?;
             let Some(seat) = self.seek_behind(wanted, company.first)? else { continue };
@@ -148,36 +147,35 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(None)
     }
 
-    /// The next key of a row in a cell that has a code of an index of the store, and where it
-    /// stands: the place of the row, and the number of the index. Cost: one read, and one more at
-    /// the first row to see whether the page is void.
+    /// The next key of a row in a cell that has a code of an index of the store. `from` is where to
+    /// go on: the place of a row, and the number of an index. Cost: one read, and one more at the
+    /// first row to see whether the page is void.
     fn key_in(
         &mut self,
         pointer: u32,
         code: (u8, u64),
-        from: (usize, u8),
-    ) -> Result<Option<((usize, u8), Wanted)>, DbError> {
-        let (mut place, mut index) = from;
+        from: &mut (usize, u8),
+    ) -> Result<Option<Wanted>, DbError> {
         loop {
             let (schema, hash) = (self.schema, self.key);
-            let is_deep = (place, index) == (0, 0);
-            let row = self.rows_at(pointer, is_deep)?.rows().nth(place);
+            let (place, index) = *from;
+            let row = self.rows_at(pointer, *from == (0, 0))?.rows().nth(place);
             let Some(row) = row else { return Ok(None) };
             let view = RowView::parse_front(schema, row, 0)?;
             let table = view.head.table;
             let Some(declared) = view.table.indexes.get(usize::from(index)) else {
-                (place, index) = (place + 1, 0);
+                *from = (place + 1, 0);
                 continue;
             };
+            *from = (place, index + 1);
             if declared.is_unique
                 && let Ok(digest) = view.digest(declared, &hash)
             {
                 let wanted = Wanted { table, index, digest };
                 if self.code(wanted)? == code {
-                    return Ok(Some(((place, index), wanted)));
+                    return Ok(Some(wanted));
                 }
             }
-            index += 1;
         }
     }
 }

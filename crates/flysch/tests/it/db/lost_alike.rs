@@ -53,7 +53,7 @@ fn at_random() -> Vec<Vec<usize>> {
 /// later still, and not for the next in turn.
 fn in_turn() -> Vec<Vec<usize>> {
     let before = (1..80).map(|number| (number * 20..number * 20 + 20).collect());
-    let later = |number: usize| number + if number % 2 == 0 { 1 } else { 4 };
+    let later = |number: usize| number + if number.is_multiple_of(2) { 1 } else { 4 };
     let turns = (1..20).map(|number| vec![number, later(number), LONG + number]);
     [(0..20).collect()].into_iter().chain(before).chain(turns).collect()
 }
