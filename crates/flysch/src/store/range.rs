@@ -55,6 +55,9 @@ struct Sources {
     spent: u32,
     /// A bit for each source, set where its unit goes on with a code that began on an earlier one.
     straddles: u32,
+    /// A bit for each source, set where entries of an earlier unit may be held. They are all of the
+    /// least code that the source has left.
+    turned: u32,
 }
 
 impl Sources {
@@ -85,11 +88,17 @@ impl Sources {
         self.straddles = self.straddles & !(1 << source) | (does as u32) << source;
     }
 
+    /// Note whether entries of an earlier unit of a source may be held.
+    const fn turn(&mut self, source: usize, is_turned: bool) {
+        self.turned = self.turned & !(1 << source) | (is_turned as u32) << source;
+    }
+
     /// Forget the unit of a source: it has to be looked up again.
     const fn forget(&mut self, source: usize) {
         self.units[source] = NO_UNIT;
         self.spend(source, false);
         self.straddle(source, false);
+        self.turn(source, false);
     }
 
     /// The source with the least next key.
@@ -167,6 +176,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
                 units: [NO_UNIT; SOURCES_MAX],
                 spent: 0,
                 straddles: 0,
+                turned: 0,
             },
             known: None,
             held: [Held { code: 0, pointer: 0, flags: 0, origin: 0 }; ROOM],
@@ -338,6 +348,7 @@ impl Range<[Held]> {
             self.sources.units[source] = self.seek(store, &run, after, reading)?;
         }
         let mut goes_on = self.sources.straddles >> source & 1 == 1;
+        let mut has_turned = self.sources.turned >> source & 1 == 1;
         let mut is_cut = false;
         loop {
             let mut unit = self.sources.units[source];
@@ -354,6 +365,7 @@ impl Range<[Held]> {
             }
             self.sources.units[source] = unit;
             self.sources.straddle(source, false);
+            self.sources.turn(source, false);
             self.sources.spend(source, false);
             let (first, edge) = self.read_unit(store, &run, (source, after), reading)?;
             let given_up = self.sources.next(source);
@@ -363,7 +375,9 @@ impl Range<[Held]> {
             let has_given_up = given_up != NONE;
             let goes_further = has_given_up && given_up.0 == edge.0 && given_up > edge;
             is_cut |= goes_further || has_given_up && goes_on && given_up.0 == after.0;
+            has_turned |= is_turned;
             self.sources.straddle(source, goes_on);
+            self.sources.turn(source, has_turned);
             if is_cut && !goes_further {
                 self.sources.forget(source);
                 return Ok(());
@@ -510,7 +524,8 @@ impl Range<[Held]> {
         let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key);
         self.sources.set_next(source, next);
-        if self.sources.straddles >> source & 1 == 1 {
+        let is_least = |held: &Held| usize::from(held.origin) != source || held.code >= key.0;
+        if self.sources.turned >> source & 1 == 1 && self.held().iter().all(is_least) {
             // The forgotten entry may lie on the unit before.
             self.sources.forget(source);
         }

@@ -369,6 +369,44 @@ fn shared_codes_are_told_apart_by_pointer() {
     assert_eq!(found, live);
 }
 
+/// Shared entries of few codes: one code has more of them than a cursor holds. The cursor forgot
+/// some that it had met on the last unit of a code, and sought them on the unit behind.
+#[test]
+fn a_range_gives_all_shared_entries_of_a_code() {
+    for (seed, codes) in [(1, 2), (2, 3), (3, 7), (4, 20), (5, 60)] {
+        let geometry = geometry((1024, 8, 96));
+        let plan = IndexPlan { order: Order::Key, levels: 2, capacity: 4000, ..IndexPlan::default() };
+        let plan = IndexPlan { is_updated: true, ..plan };
+        let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
+        let partition = Partition { first: 0, count: 96 };
+        let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
+        let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+        let chip = Chip::new(Arc::new(part), Clock::new(), 1);
+        let mut solo = Solo::new(chip, partition, config, &mut ram);
+        let (mut prng, mut wanted) = (Prng::new(seed), BTreeSet::new());
+        for pointer in 1..2500 {
+            let code = prng.below(codes) << 50;
+            solo.insert(&Entry { index: 0, code, pointer, flags: SHARED }).unwrap();
+            wanted.insert((code, pointer));
+            if pointer % 50 > 0 {
+                continue;
+            }
+            for descends in [false, true] {
+                let mut range: Range = Range::new(0, 0, u64::MAX);
+                if descends {
+                    range = Range::descending(0, 0, u64::MAX);
+                }
+                let mut found = BTreeSet::new();
+                while let Some(entry) = solo.next_of(&mut range).unwrap() {
+                    found.insert((entry.code, entry.pointer));
+                }
+                let lost: Vec<_> = wanted.difference(&found).collect();
+                assert!(lost.is_empty(), "{codes} codes, {pointer}, {descends}: {lost:?}");
+            }
+        }
+    }
+}
+
 /// F5: a state with a right seal and wild numbers is refused, and lookups in one that is believed
 /// end with an answer or an error.
 #[test]

@@ -230,7 +230,8 @@ fn groups<'d, N: Nand + 'd>(
     while let Some((row, total)) = groups.next(reader, &mut one, &mut ahead)? {
         found.push((read(&row)[usize::from(by[0])].clone(), total));
     }
-    assert!(wanted.into_iter().eq(found.iter().cloned()), "groups of {number} by {at}: {found:?}");
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    assert_eq!(found, wanted, "groups of table {number} by index {at}");
     Ok(())
 }
 
