@@ -6,7 +6,7 @@ use super::spill::Spilled;
 use super::{Db, DbError, UnderWay};
 use crate::log::{Body, Doubt, HAS_NVRAM, Log, NUMBER_MAX, NvLog, PROGRAMS_MAX};
 use crate::media::{Media, MediaError, Numbers, Space};
-use crate::record::{ROW_SPACES, Records};
+use crate::record::{ROW_SPACES, Records, has_spans_to_tell};
 use crate::store::Store;
 
 /// From when on a commit survives a power cut.
@@ -128,6 +128,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if has_runs {
             self.flush_all()?;
         }
+        self.tell_spans()?;
         self.records.commit(&mut self.media);
         self.store.commit();
         self.commit += 1;
@@ -155,7 +156,8 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Put lazy commits on flash. Cost: nothing where there are none, else one program as a rule;
     /// and at most one erase, one program towards the next log block, or two of a flush. Where a
-    /// transaction has filled whole blocks, a program more for each block that rings give back.
+    /// transaction has filled whole blocks, a program more for each block that rings give back; and
+    /// one where a block ends of which a cut made pages void.
     ///
     /// Where space is short, a step or two of compaction a row, up to sixteen where hardly a block
     /// is left; and after 16 rows and more as much as it costs to move the rows of two blocks.
@@ -272,6 +274,18 @@ impl<N: Nand> Db<'_, '_, N> {
             };
         }
         Ok(false)
+    }
+
+    /// Program the summaries of blocks with void spans of which only that is left. A cut before the
+    /// next page would put them in doubt, and the state would have to keep the spans.
+    fn tell_spans(&mut self) -> Result<(), DbError> {
+        for space in ROW_SPACES {
+            if has_spans_to_tell(&self.media, space) {
+                self.forget_frame();
+                self.records.end_block(&mut self.media, space, self.frame)?;
+            }
+        }
+        Ok(())
     }
 
     /// Put everything on flash, and record that nothing is under way, so that the next open trusts

@@ -594,6 +594,13 @@ pub(crate) fn tail_page<N: Nand>(media: &Media<'_, N>, space: Space) -> Page {
     Page { space, number }
 }
 
+/// Whether only the summary page is left of a head's block, and void spans are to go there.
+pub(crate) fn has_spans_to_tell<N: Nand>(media: &Media<'_, N>, space: Space) -> bool {
+    let (head, numbers) = (media.head(space), media.numbers());
+    let mut spans = media.spans.of_block(space, numbers.block_of(head), numbers);
+    is_last(media, head) && spans.next().is_some()
+}
+
 /// Whether a page of rows is the last of its block, which is kept for the summary.
 fn is_last<N: Nand>(media: &Media<'_, N>, page: u32) -> bool {
     media.numbers().page_in_block(page) + 1 == media.geometry().pages_per_block

@@ -81,7 +81,8 @@ impl Store<'_> {
             return Some(due);
         }
         if self.is_held_up() {
-            return self.is_small_due_beside_lost().then_some(Due::Small);
+            let small = self.is_small_due_beside_lost().then_some(Due::Small);
+            return small.or_else(|| self.is_open_due().then_some(Due::Open));
         }
         if let Some(index) = self.next_of_round() {
             return Some(Due::Large(index));

@@ -94,8 +94,20 @@ impl Store<'_> {
         let fresh = recents().filter(|(_, head)| !head.is(MERGED)).count();
         let from = self.small_from(0, OPEN | IN_ROUND);
         let count = recents().filter(|(slot, _)| *slot >= from).count();
-        let is_crowded = self.runs.room() <= 2;
-        fresh >= usize::from(self.config.fan) || is_crowded && (fresh > 1 || count > 2)
+        let is_filling = self.runs.room() <= 2;
+        // A merge of two runs makes room for the next one, or the flush would wait for all that is
+        // left of the large merge. It comes again for each run, and must not hold that up for good.
+        fresh >= usize::from(self.config.fan)
+            || is_filling && (fresh > 1 || count > 2)
+            || self.is_crowded() && count > 1 && (!self.is_behind() || self.has_had_turn(from))
+    }
+
+    /// Whether the large merge has written as much since it was continued as a small one of the
+    /// runs from a place on will write. So the two share the work evenly.
+    fn has_had_turn(&self, from: usize) -> bool {
+        let small: u32 = (from..self.runs.slots().end).map(|slot| self.runs.run(slot).units).sum();
+        let has_written = |job: &Job| job.out.run.units >= self.taken_up_at + small;
+        self.job.as_ref().is_none_or(has_written)
     }
 
     /// The place of the first run that a small merge takes. It takes the newest runs that have the

@@ -375,7 +375,8 @@ fn shared_codes_are_told_apart_by_pointer() {
 fn a_range_gives_all_shared_entries_of_a_code() {
     for (seed, codes) in [(1, 2), (2, 3), (3, 7), (4, 20), (5, 60)] {
         let geometry = geometry((1024, 8, 96));
-        let plan = IndexPlan { order: Order::Key, levels: 2, capacity: 4000, ..IndexPlan::default() };
+        let plan =
+            IndexPlan { order: Order::Key, levels: 2, capacity: 4000, ..IndexPlan::default() };
         let plan = IndexPlan { is_updated: true, ..plan };
         let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
         let partition = Partition { first: 0, count: 96 };

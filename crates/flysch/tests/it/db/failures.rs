@@ -17,7 +17,7 @@ fn blocks_that_failed_are_marked_and_left() {
     for every in [17, 19, 23, 29, 31, 37, 40, 43, 53, 67, 79, 101] {
         let mut image = created(200, RAM);
         image.fails_every = Some(every);
-        let (mut kept, mut next) = (Vec::new(), 0);
+        let (mut kept, mut doubtful, mut next) = (Vec::new(), Vec::new(), 0);
         for life in 0..5 {
             let mut ram = vec![0; RAM];
             let mut db = Db::open(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
@@ -26,7 +26,10 @@ fn blocks_that_failed_are_marked_and_left() {
                 next += 3;
                 match insert(&mut db, &numbers, 700, Durability::Durable) {
                     Ok(()) => kept.extend(numbers),
-                    refused => assert_eq!(refused, Err(DbError::Full), "life {life}"),
+                    refused => {
+                        assert_eq!(refused, Err(DbError::Full), "life {life}");
+                        doubtful.extend(numbers);
+                    }
                 }
             }
             let (chip, story) = (db.nand(), format!("one in {every} fails, life {life}"));
@@ -43,8 +46,12 @@ fn blocks_that_failed_are_marked_and_left() {
         // Rows of blocks that ended early are moved: they come last.
         let all = rows(&mut db, Direction::Forward).unwrap();
         let wanted = expected(&kept, 700);
-        assert_eq!(all.len(), wanted.len(), "one in {every} fails");
         assert!(wanted.iter().all(|row| all.contains(row)), "one in {every} fails");
+        // Where the blocks of roots fail too, a commit is refused and may be done later.
+        let others: Vec<_> = all.into_iter().filter(|row| !wanted.contains(row)).collect();
+        let may_be = expected(&doubtful, 700);
+        assert!(others.iter().all(|row| may_be.contains(row)), "one in {every} fails: {others:?}");
+        assert_eq!(others.len() % 3, 0, "one in {every} fails: transactions are whole");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod alike;
 mod brim;
+mod bursts;
 mod campaign;
 mod cascades;
 mod changes;
