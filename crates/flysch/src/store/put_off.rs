@@ -86,7 +86,8 @@ impl Store<'_> {
         if self.is_held_up() {
             return self.is_small_due_beside_lost();
         }
-        if self.is_behind() && !self.is_crowded() {
+        let (is_behind, is_full) = (self.is_behind(), self.is_crowded());
+        if is_behind && !is_full {
             return false;
         }
         let is_free = |marks: u8| marks & (OPEN | IN_ROUND) == 0;
@@ -99,7 +100,7 @@ impl Store<'_> {
         // left of the large merge. It comes again for each run, and must not hold that up for good.
         fresh >= usize::from(self.config.fan)
             || is_filling && (fresh > 1 || count > 2)
-            || self.is_crowded() && count > 1 && (!self.is_behind() || self.has_had_turn(from))
+            || is_full && count > 1 && (!is_behind || self.has_had_turn(from))
     }
 
     /// Whether the large merge has written as much since it was continued as a small one of the

@@ -64,6 +64,18 @@ fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geome
 /// The live pointers of each code of each index, the newest last.
 type Model = [BTreeMap<u64, Vec<u32>>; 3];
 
+/// A store on a chip of its own. The RAM becomes as large as it needs.
+fn store(config: StoreConfig, geometry: Geometry, ram: &mut Vec<u8>) -> Solo<'_, Chip> {
+    let partition = Partition { first: 0, count: geometry.block_count };
+    ram.resize(Solo::<Chip>::carved(&config, partition), 0);
+    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
+    Solo::new(Chip::new(Arc::new(part), Clock::new(), 1), partition, config, ram)
+}
+
+fn range(index: u8, (from, to): (u64, u64), descends: bool) -> Range {
+    if descends { Range::descending(index, from, to) } else { Range::new(index, from, to) }
+}
+
 struct World<'a> {
     history: History,
     solo: Solo<'a, Chip>,
@@ -94,11 +106,8 @@ fn check(history: History) {
     let plans = [plan, side, IndexPlan { order: Order::Key, ..side }];
     let config = StoreConfig::plan(history.ram, &plans, &geometry, geometry.block_count);
     let config = config.unwrap_or_else(|error| panic!("{error:?}: {history:?}"));
-    let partition = Partition { first: 0, count: geometry.block_count };
-    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
-    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
-    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
-    let solo = Solo::new(chip, partition, config, &mut ram);
+    let mut ram = Vec::new();
+    let solo = store(config, geometry, &mut ram);
     let mask = u64::MAX >> (64 - plan.code_bits());
     let pointers = 1 << config.pointer_bits();
     let model = Model::default();
@@ -258,11 +267,7 @@ impl World<'_> {
             wanted.extend(pointers.into_iter().map(|pointer| (*code, pointer)));
         }
         for descends in [false, true] {
-            let mut range: Range = if descends {
-                Range::descending(index, from, to)
-            } else {
-                Range::new(index, from, to)
-            };
+            let mut range = range(index, (from, to), descends);
             let mut found = Vec::new();
             while let Some(entry) = self.solo.next_of(&mut range).unwrap() {
                 if !entry.is(TOMBSTONE) {
@@ -340,11 +345,8 @@ fn shared_codes_are_told_apart_by_pointer() {
     let geometry = geometry((1024, 8, 96));
     let plan = IndexPlan { levels: 2, capacity: 1000, is_updated: true, ..IndexPlan::default() };
     let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
-    let partition = Partition { first: 0, count: 96 };
-    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
-    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
-    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
-    let mut solo = Solo::new(chip, partition, config, &mut ram);
+    let mut ram = Vec::new();
+    let mut solo = store(config, geometry, &mut ram);
     let mut live: BTreeSet<u32> = BTreeSet::from([7999]);
     solo.insert(&Entry { index: 0, code: 77, pointer: 7999, flags: 0 }).unwrap();
     for pointer in 1..4000 {
@@ -375,15 +377,16 @@ fn shared_codes_are_told_apart_by_pointer() {
 fn a_range_gives_all_shared_entries_of_a_code() {
     for (seed, codes) in [(1, 2), (2, 3), (3, 7), (4, 20), (5, 60)] {
         let geometry = geometry((1024, 8, 96));
-        let plan =
-            IndexPlan { order: Order::Key, levels: 2, capacity: 4000, ..IndexPlan::default() };
-        let plan = IndexPlan { is_updated: true, ..plan };
+        let plan = IndexPlan {
+            order: Order::Key,
+            levels: 2,
+            capacity: 4000,
+            is_updated: true,
+            ..IndexPlan::default()
+        };
         let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
-        let partition = Partition { first: 0, count: 96 };
-        let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
-        let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
-        let chip = Chip::new(Arc::new(part), Clock::new(), 1);
-        let mut solo = Solo::new(chip, partition, config, &mut ram);
+        let mut ram = Vec::new();
+        let mut solo = store(config, geometry, &mut ram);
         let (mut prng, mut wanted) = (Prng::new(seed), BTreeSet::new());
         for pointer in 1..2500 {
             let code = prng.below(codes) << 50;
@@ -393,10 +396,7 @@ fn a_range_gives_all_shared_entries_of_a_code() {
                 continue;
             }
             for descends in [false, true] {
-                let mut range: Range = Range::new(0, 0, u64::MAX);
-                if descends {
-                    range = Range::descending(0, 0, u64::MAX);
-                }
+                let mut range = range(0, (0, u64::MAX), descends);
                 let mut found = BTreeSet::new();
                 while let Some(entry) = solo.next_of(&mut range).unwrap() {
                     found.insert((entry.code, entry.pointer));
@@ -416,11 +416,8 @@ fn states_that_lie_are_refused_or_harmless() {
     let plan = IndexPlan { levels: 2, capacity: 20_000, ..IndexPlan::default() };
     let plans = [plan, IndexPlan { order: Order::Key, rows: Rows::Many, ..plan }];
     let config = StoreConfig::plan(6000, &plans, &geometry, 96).unwrap();
-    let partition = Partition { first: 0, count: 96 };
-    let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
-    let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
-    let chip = Chip::new(Arc::new(part), Clock::new(), 1);
-    let mut solo = Solo::new(chip, partition, config, &mut ram);
+    let mut ram = Vec::new();
+    let mut solo = store(config, geometry, &mut ram);
     let mut prng = Prng::new(3);
     let mut state = vec![0; Store::state_size_max(&config)];
     let mut refused = 0;

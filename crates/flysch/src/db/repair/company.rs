@@ -81,7 +81,7 @@ impl Company {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// What is put behind a missing entry; None where nothing ever is. Cost: a read.
+    /// What is put behind a missing entry; None where nothing ever is. Cost: none.
     pub(super) fn company(&self, suspect: &Suspect) -> Result<Option<Company>, DbError> {
         let Suspect { head, index, digest, pointer, .. } = *suspect;
         let code = self.code(Wanted { table: head.table, index, digest })?;
