@@ -20,7 +20,7 @@ use crate::media::{CELL_DATA, HEADER_SIZE, Header, Kind, Label, Media, MediaErro
 /// Number of anchor blocks.
 pub(super) const ANCHORS: usize = 2;
 /// Pages of an anchor block, which all have the same content.
-const COPIES: u32 = 2;
+pub(super) const COPIES: u32 = 2;
 /// Root blocks move only on partitions with at least so many blocks. On smaller ones each root
 /// block is a large part of all blocks.
 const BLOCKS_LEAST: u32 = 64;
@@ -128,7 +128,7 @@ impl Anchor {
 
     /// Whether the last page of the anchor is visible. Then the first one is whole, and every mount
     /// will see it. Cost: one read.
-    pub(super) fn is_sure<N: Nand>(
+    pub(super) fn is_whole<N: Nand>(
         &self,
         media: &mut Media<'_, N>,
         frame: &mut [u8],
@@ -144,26 +144,36 @@ impl Anchor {
         media: &mut Media<'_, N>,
         frame: &mut [u8],
     ) -> Result<bool, MediaError> {
-        debug_assert!(self.anchors.contains(&self.block), "a mount looks at the anchors alone");
         let block = u32::from(self.block);
         if !media.erase_root(block)? {
             return Ok(false);
         }
         for page in 0..COPIES {
-            clear(frame);
-            media.layout().put(frame, 0, &self.emit());
-            let (used, commit) = (SIZE as u16, self.epoch);
-            let label = Label { kind: Kind::Anchor, owner: 0, used, commit, rows: 0 };
-            match media.program(block, page, NAME, label, frame) {
-                Ok(()) => {}
+            match self.program(media, page, frame) {
                 Err(MediaError::ProgramFailed(_)) => {
                     media.mark_bad(block)?;
                     return Ok(false);
                 }
-                Err(error) => return Err(error),
+                programmed => programmed?,
             }
         }
         Ok(true)
+    }
+
+    /// Program a page of the anchor, whose block was erased. Cost: one program.
+    pub(super) fn program<N: Nand>(
+        &self,
+        media: &mut Media<'_, N>,
+        page: u32,
+        frame: &mut [u8],
+    ) -> Result<(), MediaError> {
+        debug_assert!(page < COPIES, "an anchor has no other pages");
+        debug_assert!(self.anchors.contains(&self.block), "a mount looks at the anchors alone");
+        clear(frame);
+        media.layout().put(frame, 0, &self.emit());
+        let (used, commit) = (SIZE as u16, self.epoch);
+        let label = Label { kind: Kind::Anchor, owner: 0, used, commit, rows: 0 };
+        media.program(u32::from(self.block), page, NAME, label, frame)
     }
 }
 

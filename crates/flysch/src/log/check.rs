@@ -7,7 +7,7 @@ use flysch_nand::Nand;
 
 use super::body::{HAS_NVRAM, UNCHANGED};
 use super::front::{CELLS_MAX, LIST_MAX};
-use super::moves::Moves;
+use super::moves::{Moves, Naming};
 use super::{CHAIN_MAX, CHANGES_AHEAD, CHECKPOINT, Log, Next, STOPPED};
 use crate::media::{CHANGES_MAX, Media};
 
@@ -68,10 +68,11 @@ impl Log<'_> {
 impl Moves {
     /// Check what is known of a move.
     fn check(&self) {
-        let Self { anchors, used, leaving, pending, is_sure, .. } = *self;
+        let Self { anchors, used, leaving, pending, naming, .. } = *self;
         debug_assert!(pending.len == 0 || leaving.len == 0, "one move at a time");
         debug_assert!(pending.len == 0 || anchors.is_some(), "an anchor names what comes next");
-        debug_assert!(!is_sure || pending.len > 0, "only blocks that are named are sure");
+        let is_named = naming != Naming::Doubtful;
+        debug_assert!(!is_named || pending.len > 0, "an anchor names blocks that were chosen");
         let names = |used| anchors.is_some_and(|anchors| anchors.contains(&used));
         debug_assert!(used.is_none_or(|(used, _)| names(used)), "the anchor in use is an anchor");
     }

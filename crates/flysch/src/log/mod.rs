@@ -457,6 +457,7 @@ impl Log<'_> {
                 self.leave(media);
                 return Ok(());
             }
+            self.moves.has_failed = true;
         }
         Err(MediaError::Full)
     }

@@ -1,7 +1,8 @@
 //! A new root, in the middle of a session: where the one in force has no page left for a name.
 //!
 //! It takes several operations, one at a commit: the erase of a block, the checkpoint, and the
-//! confirm page. The root before stays in force until the last of them is done.
+//! confirm page. The root before stays in force until the last of them is done. Where a root block
+//! failed, others are named first.
 
 use flysch_nand::Nand;
 
@@ -10,7 +11,8 @@ use super::root::{self, Seen};
 use crate::media::{Media, MediaError};
 
 impl Log<'_> {
-    /// Do one operation towards a new root: the erase, the checkpoint, or the confirm page.
+    /// Do one operation towards a new root: those of [`Log::replace_failed`], the erase, the
+    /// checkpoint, or the confirm page.
     pub(super) fn renew_root<N: Nand>(
         &mut self,
         media: &mut Media<'_, N>,
@@ -18,6 +20,9 @@ impl Log<'_> {
     ) -> Result<(), MediaError> {
         debug_assert!(!self.root_has_base, "no record needs the state in the root that goes");
         let Some(erased) = self.root_next else {
+            if self.replace_failed(media, frame)? {
+                return Ok(());
+            }
             for block in self.root_blocks().map(u32::from) {
                 if media.erase_root(block)? {
                     self.epoch += 1;
@@ -25,6 +30,7 @@ impl Log<'_> {
                     self.root_next = Some(Seen { block, epoch, pages: 0, is_confirmed: false });
                     return Ok(());
                 }
+                self.moves.has_failed = true;
             }
             return Err(MediaError::Full);
         };
@@ -39,9 +45,19 @@ impl Log<'_> {
                 self.root_next = Some(root);
                 Ok(())
             }
-            Err(MediaError::ProgramFailed(_)) => media.mark_bad(erased.block),
+            Err(MediaError::ProgramFailed(_)) => self.mark_root(media, erased.block),
             Err(error) => Err(error),
         }
+    }
+
+    /// Mark a root block in which a program failed, and have others named. Cost: none.
+    fn mark_root<N: Nand>(
+        &mut self,
+        media: &mut Media<'_, N>,
+        block: u32,
+    ) -> Result<(), MediaError> {
+        self.moves.has_failed = true;
+        media.mark_bad(block)
     }
 
     /// Confirm the new root, which is in force from then on.
@@ -60,7 +76,7 @@ impl Log<'_> {
                 self.adopt_root(media, root.block);
                 Ok(())
             }
-            Err(MediaError::ProgramFailed(_)) => media.mark_bad(root.block),
+            Err(MediaError::ProgramFailed(_)) => self.mark_root(media, root.block),
             Err(error) => Err(error),
         }
     }
@@ -70,6 +86,6 @@ impl Log<'_> {
         &mut self,
         media: &mut Media<'_, N>,
     ) -> Result<(), MediaError> {
-        self.failed_root.take().map_or(Ok(()), |block| media.mark_bad(block))
+        self.failed_root.take().map_or(Ok(()), |block| self.mark_root(media, block))
     }
 }

@@ -149,7 +149,7 @@ impl Log<'_> {
         is_bad: &[bool],
     ) -> Option<usize> {
         let (coming, mut takes) = (self.coming(), [false; CELLS_MAX]);
-        let comes = |at: &usize| self.moves.is_sure && coming.has(blocks[*at]) && !is_bad[*at];
+        let comes = |at: &usize| self.moves.may_come() && coming.has(blocks[*at]) && !is_bad[*at];
         for (takes, block) in takes.iter_mut().zip(blocks) {
             *takes = self.cells.has(*block);
         }

@@ -31,6 +31,8 @@ pub(super) struct Image {
     pub(super) wrong_every: Option<u64>,
     /// Every program or erase whose number this divides fails.
     pub(super) fails_every: Option<u64>,
+    /// Blocks of which every program fails, and those of which every erase does.
+    pub(super) worn_out: [BTreeSet<u32>; 2],
     /// So many programs fail from now on. A test may set it amid a transaction.
     pub(super) fails_next: Rc<Cell<u32>>,
     /// Pages that ECC cannot correct any more, until their blocks are erased.
@@ -96,6 +98,7 @@ impl Image {
             worn: vec![0; block_count as usize],
             wrong_every: None,
             fails_every: None,
+            worn_out: [const { BTreeSet::new() }; 2],
             fails_next: Rc::default(),
             rotten: BTreeSet::new(),
             failed: Vec::new(),
@@ -170,10 +173,11 @@ impl Image {
         self.written().into_iter().filter(is_run).collect()
     }
 
-    /// Whether the operation under way fails, of a block.
-    fn fails(&mut self, block: BlockAddr) -> bool {
+    /// Whether the operation under way fails, of a block: a program, or an erase.
+    fn fails(&mut self, block: BlockAddr, is_erase: bool) -> bool {
         let number = self.changes[0] + self.changes[1];
-        let fails = self.fails_every.is_some_and(|every| number.is_multiple_of(every));
+        let fails = self.fails_every.is_some_and(|every| number.is_multiple_of(every))
+            || self.worn_out[usize::from(is_erase)].contains(&block.0);
         if fails {
             self.failed.push(block);
         }
@@ -244,7 +248,7 @@ impl Nand for Image {
         }
         let next = self.fails_next.get();
         self.fails_next.set(next.saturating_sub(1));
-        let fails = self.fails(block) || next > 0;
+        let fails = self.fails(block, false) || next > 0;
         if fails {
             cells[data.len() / 2..].fill(0);
             if self.doubt.is_some() {
@@ -266,7 +270,7 @@ impl Nand for Image {
         assert!(!self.bad[block.0 as usize], "a bad block is never erased");
         self.changes[1] += 1;
         self.worn[block.0 as usize] += 1;
-        if self.fails(block) {
+        if self.fails(block, true) {
             return Err(EraseError::Failed(block));
         }
         let pages = self.pages_of(block);

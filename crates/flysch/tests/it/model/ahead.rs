@@ -233,6 +233,9 @@ impl Engine {
 
     /// One operation towards a root that rests on the log: erase, write, or confirm.
     fn renew_ahead(&mut self) -> Done {
+        if self.built.root_next.is_none() && self.replace_bad()? {
+            return Ok(());
+        }
         let Some((block, epoch, is_there)) = self.built.root_next.take() else {
             let count = usize::from(self.config.root_count);
             let cells = self.root_blocks;

@@ -45,6 +45,8 @@ pub(crate) struct History {
     /// What the ring gives back with the next record.
     pub(crate) given: Option<Given>,
     next_id: u32,
+    /// Roots that a session has to write before another root block may fail.
+    roots_to_failure: u32,
     pub(crate) tally: Tally,
 }
 
@@ -69,6 +71,7 @@ impl History {
             held: Vec::new(),
             given: None,
             next_id: 1,
+            roots_to_failure: 0,
             tally: Tally::default(),
         };
         history.format()?;
@@ -79,6 +82,7 @@ impl History {
         history.engine.device.sturdy = match plan.failing {
             Failing::Most => sturdy.iter().fold(0, |bits, block| bits | 1 << block),
             Failing::OneRoot => !(1 << history.engine.root_blocks[0]),
+            Failing::RootsInTurn => u64::MAX,
             Failing::All => 0,
         };
         Ok(history)
@@ -107,6 +111,7 @@ impl History {
 
     /// Mount after a cut, with every operation of the mount cut again, then compare.
     pub(crate) fn remount(&mut self) -> Done {
+        self.spare_roots();
         loop {
             let (again, reach) = if self.plan.is_storm { (15, 7) } else { (14, 9) };
             let cut_in = if self.below(16) < again { self.below(reach) } else { u64::MAX };
@@ -374,7 +379,26 @@ impl History {
         self.engine.merge_slice()
     }
 
+    /// Have one of the root blocks fail, if there was time for another in place of the last one.
+    fn wear_roots(&mut self) {
+        let Engine { root_blocks, device, .. } = &mut self.engine;
+        device.sturdy = !root_blocks.iter().fold(0, |bits, block| bits | 1 << block);
+        if self.roots_to_failure == 0 {
+            (device.fails_left, self.roots_to_failure) = (1, ROOTS_BETWEEN_FAILURES);
+        }
+    }
+
+    /// In a mount no root block fails that did not fail before.
+    fn spare_roots(&mut self) {
+        if self.plan.failing == Failing::RootsInTurn {
+            self.engine.device.sturdy = u64::MAX;
+        }
+    }
+
     fn step(&mut self) -> Done {
+        if self.plan.failing == Failing::RootsInTurn {
+            self.wear_roots();
+        }
         self.finish_rollback()?;
         let outcome = match self.below(3) {
             0 if self.goes_on_moving() => self.engine.compact_slice(),
@@ -413,7 +437,12 @@ impl History {
         let cut_in = self.below(self.plan.life_len);
         self.engine.device.power_on(cut_in);
         loop {
+            let epoch = self.engine.root.epoch;
             self.step()?;
+            let has_new_root = self.engine.root.epoch > epoch;
+            if has_new_root && self.engine.device.fails_left == 0 {
+                self.roots_to_failure = self.roots_to_failure.saturating_sub(1);
+            }
             if self.below(if self.plan.is_storm { 4 } else { 20 }) == 0 {
                 self.finish_rollback()?;
                 self.engine.close()?;
@@ -428,6 +457,7 @@ impl History {
     /// Open after a clean stop, within the same life.
     fn reopen(&mut self) -> Done {
         self.let_snapshots_go();
+        self.spare_roots();
         self.tally.mounts += 1;
         self.engine.mount()?;
         self.check()
@@ -446,6 +476,9 @@ impl History {
     }
 }
 
+/// Roots that a session writes before another root block may fail: it names others, one goes to
+/// them, and one more lets the old ones go.
+const ROOTS_BETWEEN_FAILURES: u32 = 4;
 /// Values of the secondary index.
 const VALUES: u8 = 4;
 

@@ -51,6 +51,7 @@ fn no_history_breaks_the_protocol() {
             2 | 10 => Plan::ahead(seed, None),
             26 => Plan::doubtful_names(seed, None),
             12 => Plan::begun(seed, None),
+            4 => Plan::failing_roots(seed, None),
             28 => Plan::built_nvram(seed, None),
             20 => Plan::failing_reads(seed, None),
             14 | 18 | 22 | 30 => Plan::moves(seed, None),

@@ -3,7 +3,8 @@
 //! 1. A session that has just written the root of its mount names, where it is time or one of
 //!    them is bad, the root blocks to come: it
 //!    erases the anchor that does not name those in use, and programs the same page twice. The page
-//!    bears the epoch of the root in force: for any other root it says nothing.
+//!    bears the epoch of the root in force: for any other root it says nothing. A session that is
+//!    about to write another root does so too, where a root block is bad: an operation at a time.
 //! 2. A mount that sees both pages writes its root to a block that comes. One that sees the first
 //!    alone stays, for the next mount may not see it. The blocks that the other choice would have
 //!    taken are *leaving*: they rest, and rivals on them are erased, until a mount sees a record
@@ -21,7 +22,7 @@ use super::switches::Broken;
 /// Root blocks that a move replaces.
 const REPLACED: usize = 2;
 /// Free blocks that are left when a move begins, besides the log's.
-const KEPT_FREE: u32 = 10;
+const KEPT_FREE: u32 = 8;
 
 /// An anchor block as a mount sees it.
 struct Anchor {
@@ -46,6 +47,8 @@ pub(crate) struct Moves {
     pub(crate) anchors: Option<[u8; 2]>,
     pub(crate) leaving: Vec<u8>,
     pending: Option<Pending>,
+    /// The anchor that is being written to name them, and its next page.
+    naming: Option<(u8, u8)>,
     /// The anchor that names the root blocks in use, and the epoch at which it was written.
     used: Option<(u8, u32)>,
     /// Whether the root in force is certain: a record was seen behind it, or the session wrote it.
@@ -114,7 +117,7 @@ impl Engine {
         let used = anchors.iter().find(|anchor| anchor.cells == active);
         let is_sure = |anchor: &Anchor| anchor.is_sure || self.is(Broken::MovesUnconfirmed);
         let pending = next.map(|anchor| Pending { cells: anchor.cells, is_sure: is_sure(anchor) });
-        self.moves.pending = pending;
+        (self.moves.pending, self.moves.naming) = (pending, None);
         self.moves.used = used.map(|anchor| (anchor.block, anchor.epoch));
         self.moves.leaving = leaving;
     }
@@ -187,15 +190,43 @@ impl Engine {
         self.moves.pending = None;
     }
 
-    /// Name the root blocks to come, where it is time.
+    /// After the root of a mount: name the root blocks to come, where it is time.
     pub(crate) fn begin_move(&mut self) -> Done {
-        let (Some(anchors), Some((used, since))) = (self.moves.anchors, self.moves.used) else {
+        if self.moves.used.is_none() {
+            return Ok(());
+        }
+        self.moves.is_certain = true;
+        let since = self.moves.used.map_or(0, |used| used.1);
+        if self.has_bad_root() || self.root.epoch >= since + self.config.move_after {
+            self.choose_next()?;
+        }
+        while self.name_next()? {}
+        Ok(())
+    }
+
+    /// In a session that is about to write a root: do one operation towards others in place of
+    /// those that are bad. False where there is none.
+    pub(crate) fn replace_bad(&mut self) -> Done<bool> {
+        if self.is(Broken::BadRootsStay) {
+            return Ok(false);
+        }
+        if self.moves.naming.is_none() && self.has_bad_root() {
+            self.choose_next()?;
+            return Ok(self.moves.naming.is_some());
+        }
+        self.name_next()
+    }
+
+    fn has_bad_root(&self) -> bool {
+        self.root_blocks.iter().any(|block| self.device.is_marked(*block))
+    }
+
+    /// Choose the root blocks to come, where no others are coming or leaving, and erase the anchor
+    /// that will name them.
+    fn choose_next(&mut self) -> Done {
+        let (Some(anchors), Some((used, _))) = (self.moves.anchors, self.moves.used) else {
             return Ok(());
         };
-        self.moves.is_certain = true;
-        let is_bad = |block: &u8| self.device.is_marked(*block);
-        let has_bad = self.root_blocks.iter().any(is_bad);
-        let is_due = has_bad || self.root.epoch >= since + self.config.move_after;
         let wanted = u32::from(self.config.list_len) + KEPT_FREE;
         let is_settled = self.moves.leaving.is_empty() && self.moves.pending.is_none();
         let other = anchors.into_iter().find(|anchor| *anchor != used);
@@ -203,7 +234,7 @@ impl Engine {
         let Some(anchor) = other.filter(|anchor| !self.device.is_marked(*anchor)) else {
             return Ok(());
         };
-        if !is_due || !is_settled || self.free_count() < wanted {
+        if !is_settled || self.free_count() < wanted {
             return Ok(());
         }
         let stay = self.root_blocks[REPLACED..].iter().copied();
@@ -214,15 +245,37 @@ impl Engine {
             stay.push(block);
         }
         let cells = [stay[0], stay[1], stay[2], stay[3]];
-        match self.write_anchor(anchor, cells) {
-            Ok(()) => self.moves.pending = Some(Pending { cells, is_sure: true }),
-            Err(Stop::Bad) => {
-                self.device.mark(anchor)?;
-                self.release();
-            }
-            Err(stop) => return Err(stop),
+        self.moves.pending = Some(Pending { cells, is_sure: false });
+        self.moves.naming = Some((anchor, 0));
+        let erased = self.device.erase(anchor);
+        self.gives_up_at_failure(anchor, erased)
+    }
+
+    /// Program the next page of the anchor that names the root blocks to come; false where there is
+    /// none.
+    fn name_next(&mut self) -> Done<bool> {
+        let (Some((anchor, page)), Some(pending)) = (self.moves.naming, self.moves.pending) else {
+            return Ok(false);
+        };
+        let content = Page::Anchor { epoch: self.root.epoch, cells: pending.cells };
+        let is_last = page == 1;
+        self.moves.naming = (!is_last).then_some((anchor, page + 1));
+        self.moves.pending = Some(Pending { is_sure: is_last, ..pending });
+        let programmed = self.device.program(anchor, page, content);
+        self.gives_up_at_failure(anchor, programmed)?;
+        Ok(true)
+    }
+
+    /// No root blocks come where the block that was to name them failed.
+    fn gives_up_at_failure(&mut self, anchor: u8, done: Done) -> Done {
+        if done != Err(Stop::Bad) {
+            return done;
         }
-        Ok(())
+        for block in self.coming() {
+            self.free |= 1 << block;
+        }
+        (self.moves.pending, self.moves.naming) = (None, None);
+        self.device.mark(anchor)
     }
 
     pub(crate) fn write_anchor(&mut self, anchor: u8, cells: [u8; 4]) -> Done {

@@ -11,6 +11,8 @@ pub(crate) enum Failing {
     Most,
     /// One root block.
     OneRoot,
+    /// One root block after the other, while a session goes on.
+    RootsInTurn,
     All,
 }
 
@@ -98,6 +100,22 @@ impl Plan {
         plan.failing = Failing::All;
         plan.factory_bad = (seed / 2 % 3) as u32;
         plan.life_len = [6, 10, 30][(seed / 9 % 3) as usize];
+        plan
+    }
+
+    /// A plan by the rules that are built, of long lives in which a root block fails, and another
+    /// one when there was time to replace it.
+    pub(crate) fn failing_roots(seed: u64, broken: Option<Broken>) -> Self {
+        let mut plan = Self::moves(seed, broken);
+        plan.config.move_after = 1000;
+        plan.config.block_count = 40;
+        plan.config.list_len = 1;
+        plan.fail_one_in = 8;
+        plan.fails_left = 0;
+        plan.failing = Failing::RootsInTurn;
+        plan.factory_bad = 0;
+        plan.lives = 8;
+        plan.life_len = 1500;
         plan
     }
 

@@ -136,6 +136,8 @@ pub(crate) enum Broken {
     MovesUnconfirmed,
     /// The anchor that names the root blocks in use is erased for the next.
     AnchorInUse,
+    /// A session does not replace a root block that failed.
+    BadRootsStay,
     /// Blocks that leave are free at once.
     LeavesAtOnce,
     /// Blocks that come are not kept from others.
@@ -245,6 +247,7 @@ const FOUND: &[(Broken, u64, Draw)] = &[
     (Broken::AnchorInUse, 0, Plan::moves),
     (Broken::ComingNotKept, 13, Plan::moves),
     (Broken::ComingRivalsStay, 711, Plan::moves),
+    (Broken::BadRootsStay, 0, Plan::failing_roots),
     (Broken::RootLeavesBase, 438, Plan::ahead),
     (Broken::ChangesFromLastPart, 5, Plan::ahead),
     (Broken::OutgrownGoesOn, 1, Plan::ahead),
