@@ -200,6 +200,8 @@ fn benches(args: &Args) -> Result<Vec<IndexBench>, Failure> {
     once("METHOD", &args.methods)?;
     once("--key-distribution", &args.key_distribution)?;
     once("--lookup-distribution", &args.lookup_distribution)?;
+    once("--lookups", &args.lookups)?;
+    once("--part", &args.part)?;
     once("--updates", &args.updates.0)?;
     once("--seed", &args.seed.0)?;
     let rows_per_key = counts("rows-per-key", &args.rows_per_key)?;

@@ -153,6 +153,8 @@ fn bad_input_gets_one_line_that_says_what_would_do() {
         ("runs --n 100,100", "--n: a value is given twice"),
         ("runs --seed 1,1", "--seed: a value is given twice"),
         ("runs --updates 5,5", "--updates: a value is given twice"),
+        ("runs --lookups absent,absent", "--lookups: a value is given twice"),
+        ("runs --part k9f2g08u0a,k9f2g08u0a", "--part: a value is given twice"),
         ("store --part small.toml", "page_size is 256: it must be at least 512"),
         ("btree --part small.toml", "page_size is 256: it must be at least 512"),
         ("store --n 30000000 --updates 1000", "blocks are needed, and no chip of this part is so"),
