@@ -85,8 +85,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Make the state that the mount found certain, before the first program of the session.
     /// Without that, what is programmed now could lead the next mount elsewhere. Cost: nothing from
     /// the second call on; after a close an erase and the pages of a checkpoint; after a cut two
-    /// erases as a rule, the pages of a checkpoint and a confirm page, and the summary of a block
-    /// of which the mount left pages out.
+    /// erases as a rule, the pages of a checkpoint and a confirm page.
     pub(super) fn settle(&mut self) -> Result<(), DbError> {
         if self.doubt.is_none() {
             return Ok(());
@@ -103,10 +102,6 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         self.doubt = None;
         self.begin_nvram_anew();
-        // Where the mount left pages out up to a summary, the next cut would put that in doubt.
-        for space in ROW_SPACES {
-            self.records.end_block(&mut self.media, space, self.frame)?;
-        }
         Ok(())
     }
 
