@@ -69,7 +69,7 @@ pub use crate::record::Position;
 use flysch_nand::Nand;
 
 use crate::log::{Doubt, Log, NvLog};
-use crate::media::Media;
+use crate::media::{Media, Space};
 use crate::record::{Cells, Records};
 use crate::row::{HashKey, Schema};
 use crate::store::Store;
@@ -137,6 +137,8 @@ pub struct Db<'ram, 's, N> {
     begun: call::Begun,
     /// The cells of its page that the frame holds.
     held_cells: Option<Cells>,
+    /// The last block whose summary tells of no void page, and the write number when it was read.
+    sound_block: Option<(Space, u32, u64)>,
     /// How often the runs had changed when the last record was written.
     let_go_at: u32,
     /// The pages that a sort keeps.

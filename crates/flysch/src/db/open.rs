@@ -119,6 +119,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             unpaid: 0,
             begun: Begun::default(),
             held_cells: None,
+            sound_block: None,
             let_go_at: 0,
             spilled: Spilled::default(),
             frame,

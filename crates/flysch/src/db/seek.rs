@@ -384,11 +384,19 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         !is_ahead && !is_void(&mut self.media, page, None)
     }
 
-    /// Whether a page is void by the summary of its block. Cost: one read.
+    /// Whether a page is void by the summary of its block. Cost: one read; none where the block
+    /// before was the same, it has no void page, and nothing was programmed since.
     pub(super) fn is_void(&mut self, page: Page) -> Result<bool, DbError> {
-        self.forget_frame();
         let block = self.media.numbers().block_of(page.number);
+        let sound = Some((page.space, block, self.media.write));
+        if self.sound_block == sound {
+            return Ok(is_void(&mut self.media, page, None));
+        }
+        self.forget_frame();
         let summary = BlockSummary::read(&mut self.media, (page.space, block), self.frame)?;
+        if summary.as_ref().is_none_or(|summary| !summary.has_void()) {
+            self.sound_block = sound;
+        }
         Ok(is_void(&mut self.media, page, summary.as_ref()))
     }
 }

@@ -104,7 +104,8 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// Read the rows that begin in a cell. `frame` holds a page. Where cells of the same page were
-    /// read just before, the rest of the page is read, as more of its rows are likely to follow.
+    /// read just before, the rest of the page is read, as more of its rows are likely to follow;
+    /// all of the page where the cell lies before those: newer rows are often asked for first.
     /// `is_dated` asks for the commits of the rows as well. Cost: one read; two where a row goes on
     /// behind the next cell.
     pub(crate) fn read<N: Nand>(
@@ -114,9 +115,11 @@ impl Cells {
         frame: &mut [u8],
     ) -> Result<Self, MediaError> {
         // Commits of rows are relative to one in the page's header, which lies in the first cell.
-        let first = if is_dated { 0 } else { at.cell };
+        let before = before.filter(|before| before.page == at.page);
+        let descends = before.is_some_and(|before| at.cell < before.first);
+        let first = if is_dated || descends { 0 } else { at.cell };
         let rest = media.layout().cells - first;
-        let follows = before.is_some_and(|before| before.page == at.page);
+        let follows = before.is_some();
         let some = if follows { rest } else { (at.cell - first + CELLS_READ).min(rest) };
         let cells = Self { page: at.page, first, count: some };
         read(media, at.page, first, some, frame)?;

@@ -126,6 +126,11 @@ impl BlockSummary {
         Ok(Some(Self { summary, end, void }))
     }
 
+    /// Whether any page of the block lies in a void span.
+    pub(crate) fn has_void(&self) -> bool {
+        self.void.iter().any(|pages| *pages != 0)
+    }
+
     /// Whether a page of the block lies in a void span.
     const fn voids(&self, page: Page, numbers: Numbers) -> bool {
         let at = numbers.page_in_block(page.number);

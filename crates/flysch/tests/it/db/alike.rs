@@ -211,6 +211,31 @@ fn a_range_over_keys_that_begin_alike_reads_pages_and_not_rows() {
     }
 }
 
+/// A lookup among keys of one code goes through the rows of all of them. It reads some of a page,
+/// then all of it, and not each of its cells.
+#[test]
+fn lookups_among_keys_that_begin_alike_read_pages_and_not_rows() {
+    const COUNT: u64 = 600;
+    let mut image = Image::blank(2048, 64);
+    let mut ram = vec![0; RAM];
+    let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+    let host = |number: u64| format!("www.same.{number:03}");
+    for number in 0..COUNT {
+        let mut tx = db.begin().unwrap();
+        tx.insert(0, &values(&host(number), 7, "some")).unwrap();
+        tx.commit(Durability::Durable).unwrap();
+    }
+    let mut out = [0; 512];
+    let before = db.nand().reads;
+    for number in 0..COUNT {
+        let row = db.get(0, 0, &[Value::Text(&host(number))], &mut out).unwrap().unwrap();
+        assert_eq!(row.column(0), Ok(Value::Text(&host(number))));
+    }
+    let reads = (db.nand().reads - before) / COUNT;
+    // A cell of 512 bytes has some twenty rows.
+    assert!(reads < COUNT / 20, "{reads} reads a lookup");
+}
+
 /// Rows that are replaced while a range is under way are given, once, with what they hold then.
 #[test]
 fn a_range_goes_on_over_rows_that_are_replaced() {
