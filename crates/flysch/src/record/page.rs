@@ -114,9 +114,9 @@ impl Cells {
         (before, is_dated): (Option<Self>, bool),
         frame: &mut [u8],
     ) -> Result<Self, MediaError> {
-        // Commits of rows are relative to one in the page's header, which lies in the first cell.
         let before = before.filter(|before| before.page == at.page);
         let descends = before.is_some_and(|before| at.cell < before.first);
+        // Commits of rows are relative to one in the page's header, which lies in the first cell.
         let first = if is_dated || descends { 0 } else { at.cell };
         let rest = media.layout().cells - first;
         let follows = before.is_some();
