@@ -192,4 +192,18 @@ mod tests {
         spans.retain(|span| span.from == 3);
         assert_eq!(spans.as_slice(), []);
     }
+
+    /// Only a damaged image has them: each span begins where the other ends.
+    #[test]
+    fn spans_that_make_a_circle_are_refused() {
+        let numbers = Numbers::new(24, 8);
+        let first = Span { space: Space::Cold, from: 100, end: 103 };
+        let rest = Span { from: 103, end: 100, ..first };
+        for [one, two] in [[first, rest], [Span { end: 105, ..first }, Span { from: 105, ..rest }]] {
+            let mut spans = Spans::new();
+            spans.add(one, numbers).unwrap();
+            spans.add(two, numbers).unwrap_err();
+            assert_eq!(spans.as_slice(), [one]);
+        }
+    }
 }
