@@ -3,8 +3,11 @@
 //! A row is deleted after the rows that refer to it, so it can be found by its key until then. The
 //! search goes through the rows that refer to it, by one cursor: those to which no other row refers
 //! are deleted, or their references set to null. From one to which others refer it descends to
-//! these. When they are gone, that one is deleted, and the search begins at the top again. So RAM
-//! need not hold the path.
+//! these. When they are gone, that one is deleted, and the search begins at the top again. RAM holds
+//! no cursors of the path for that, only a mark on each level, which says how far it has come.
+//!
+//! A mark saves reads and decides nothing: rows that refer to another one are gone once a search of
+//! all of them, without a mark, has found none.
 
 use flysch_nand::Nand;
 
@@ -17,15 +20,25 @@ use super::{Db, DbError, ForeignKey, OnDelete};
 use crate::row::{COLUMNS_MAX, KeyCode, RowHead, RowKind, RowView, Value};
 
 /// Longest chain of rows that refer to each other. A longer one is refused.
-const DEPTH_MAX: u32 = 16;
+const DEPTH_MAX: usize = 16;
 /// Bytes that a cascade copies of a row that it changes, or of the key of one that it deletes.
 const ROW_SIZE: usize = 512;
+
+/// The row to which a search descended last, among those that refer to one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    /// The foreign key by which it refers, by its place.
+    key: u8,
+    /// The pointer of its cell, and its place there.
+    row: (u32, u32),
+}
 
 impl<N: Nand> Db<'_, '_, N> {
     /// Delete a row, and delete or change the rows that refer to it as their foreign keys say.
     /// Where one of them forbids the delete, nothing is changed. Cost: for each row that is deleted
     /// or changed, a lookup, those of rows that refer to it, and an append. For each row to which
-    /// others refer, once more the lookups from the first row down to it, past those that are gone.
+    /// others refer, a search of these once they are gone, and on each level above it a lookup and
+    /// the first entry of a cursor.
     #[inline(never)]
     pub(super) fn delete_with_children(&mut self, root: Wanted) -> Result<(), DbError> {
         self.whole(|db| db.delete_tree(root))
@@ -33,18 +46,20 @@ impl<N: Nand> Db<'_, '_, N> {
 
     #[inline(never)]
     fn delete_tree(&mut self, root: Wanted) -> Result<(), DbError> {
-        while let Some(seat) = self.seek(root)?.row() {
-            let (mut at, since) = (seat, self.since());
-            let mut depth = 0;
-            while let Some(parent) = self.end_children(at, since)? {
-                at = parent;
-                depth += 1;
+        let mut marks = [None; DEPTH_MAX + 1];
+        while let Some(mut seat) = self.seek(root)?.row() {
+            let (since, mut depth) = (self.since(), 0);
+            while let Some(child) = self.end_children(seat, since, &mut marks[depth])? {
+                (seat, depth) = (child, depth + 1);
                 if depth > DEPTH_MAX {
                     return Err(DbError::Cascade);
                 }
             }
             if !self.leads_elsewhere(since) {
-                self.bury(at)?;
+                self.bury(seat)?;
+            }
+            if self.leads_elsewhere(since) {
+                marks.fill(None);
             }
         }
         Ok(())
@@ -54,17 +69,47 @@ impl<N: Nand> Db<'_, '_, N> {
     /// is returned: its children go first. None where no row but the parent itself refers to it any
     /// more, or a program failed, so that rows may not be where they were.
     #[inline(never)]
-    fn end_children(&mut self, parent: Seat, since: Since) -> Result<Option<Seat>, DbError> {
-        let keys = self.constraints.foreign_keys;
-        for (number, key) in (0..).zip(keys).filter(|(_, key)| key.parent == parent.head.table) {
+    fn end_children(
+        &mut self,
+        parent: Seat,
+        since: Since,
+        mark: &mut Option<Mark>,
+    ) -> Result<Option<Seat>, DbError> {
+        loop {
+            let child = self.end_children_behind(parent, since, mark)?;
+            if child.is_some() || mark.take().is_none() || self.leads_elsewhere(since) {
+                return Ok(child);
+            }
+        }
+    }
+
+    /// The same of the rows from the marked one on, which the search goes through by one cursor.
+    #[inline(never)]
+    fn end_children_behind(
+        &mut self,
+        parent: Seat,
+        since: Since,
+        mark: &mut Option<Mark>,
+    ) -> Result<Option<Seat>, DbError> {
+        let keys = (0..).zip(self.constraints.foreign_keys);
+        let first = mark.map_or(0, |mark| mark.key);
+        for (number, key) in
+            keys.filter(|&(number, key)| key.parent == parent.head.table && number >= first)
+        {
             let mut find = self.children_of(parent, *key)?;
-            while let Some((pointer, place)) = self.next_child(&mut find, parent)? {
-                let child = self.seat_at(pointer, place)?;
+            let marked = mark.filter(|mark| mark.key == number);
+            marked.inspect(|mark| find.go_on_at(mark.row));
+            while let Some(row) = self.next_child(&mut find, parent)? {
+                let child = self.seat_at(row.0, row.1)?;
                 debug_assert!(child.head.table == key.table, "the key's table has the children");
+                let here = Some(Mark { key: number, row });
                 match key.on_delete {
                     OnDelete::Restrict => return Err(DbError::ForeignKey { key: number }),
                     OnDelete::SetNull => self.set_null(child, number)?,
-                    OnDelete::Cascade if self.is_parent(child)? => return Ok(Some(child)),
+                    OnDelete::Cascade if *mark == here || self.is_parent(child)? => {
+                        *mark = here;
+                        return Ok(Some(child));
+                    }
                     OnDelete::Cascade => self.bury(child)?,
                 }
                 if self.leads_elsewhere(since) {

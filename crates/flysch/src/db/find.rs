@@ -275,6 +275,14 @@ impl Find {
         copied.map(Some)
     }
 
+    /// Go on with a row that another cursor of the key gave. Where only one row may have the key,
+    /// the cursor begins with it.
+    pub(super) fn go_on_at(&mut self, (pointer, place): (u32, u32)) {
+        if self.probe.is_many() {
+            (self.entry, self.passed) = (Some(self.probe.pass(pointer)), place);
+        }
+    }
+
     /// The pointer of the next row's cell, and the row's place in that cell.
     pub(super) fn next_place<N: Nand>(
         &mut self,

@@ -199,7 +199,8 @@ mod tests {
         let numbers = Numbers::new(24, 8);
         let first = Span { space: Space::Cold, from: 100, end: 103 };
         let rest = Span { from: 103, end: 100, ..first };
-        for [one, two] in [[first, rest], [Span { end: 105, ..first }, Span { from: 105, ..rest }]] {
+        for [one, two] in [[first, rest], [Span { end: 105, ..first }, Span { from: 105, ..rest }]]
+        {
             let mut spans = Spans::new();
             spans.add(one, numbers).unwrap();
             spans.add(two, numbers).unwrap_err();

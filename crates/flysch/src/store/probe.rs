@@ -80,6 +80,18 @@ impl Probe {
         Self { sole: SoleProbe::new(index, code), is_many, many: Range::new(index, code, code) }
     }
 
+    /// Whether a code has many rows.
+    pub(crate) const fn is_many(&self) -> bool {
+        self.is_many
+    }
+
+    /// Go on behind the entry that has this pointer, which is returned, in an index with many rows
+    /// for each key.
+    pub(crate) fn pass(&mut self, pointer: u32) -> Entry {
+        assert!(self.is_many, "the newest entry of a unique key comes first");
+        self.many.pass(pointer)
+    }
+
     /// The next entry; None behind the last. In a unique index the newest comes first, in others
     /// entries come by pointer. `cell` is lent as a buffer. Cost: one read for each level, and for
     /// each recent run whose Bloom filter does not rule the code out; up to three in a run of

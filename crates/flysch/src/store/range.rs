@@ -183,6 +183,14 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         }
     }
 
+    /// Go on behind the entry of the one code that has this pointer, which is returned. Others of
+    /// the code may be newer.
+    pub(crate) fn pass(&mut self, pointer: u32) -> Entry {
+        assert!(self.from == self.to && !self.descends, "entries of a code come by pointer");
+        (self.last, self.known) = (Some((self.from, pointer)), None);
+        Entry { index: self.index, code: self.from, pointer, flags: SHARED }
+    }
+
     /// The next entry; None behind the last. `cell` is lent as a buffer. Cost: none while an entry
     /// is held that comes before all others; else a read of each run whose turn it is, and two more
     /// for each where the runs changed.
