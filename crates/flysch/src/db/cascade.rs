@@ -3,8 +3,9 @@
 //! A row is deleted after the rows that refer to it, so it can be found by its key until then. The
 //! search goes through the rows that refer to it, by one cursor: those to which no other row refers
 //! are deleted, or their references set to null. From one to which others refer it descends to
-//! these. When they are gone, that one is deleted, and the search begins at the top again. RAM holds
-//! no cursors of the path for that, only a mark on each level, which says how far it has come.
+//! these. When they are gone, that one is deleted, and the search begins at the top again. RAM
+//! holds no cursors of the path for that, only a mark on each level, which says how far it has
+//! come.
 //!
 //! A mark saves reads and decides nothing: rows that refer to another one are gone once a search of
 //! all of them, without a mark, has found none.

@@ -35,10 +35,10 @@ impl Level {
 impl<N: Nand> Db<'_, '_, N> {
     /// Have the rows that refer to a parent, and those that refer to these, copy what changed.
     ///
-    /// The search goes down to the rows of a changed row before it goes on to the next one. Only the
-    /// deepest level has a cursor, and the others go on where they were. Rows of a parent are sought
-    /// again until none had to be changed: a program that failed may have moved some while they were
-    /// sought.
+    /// The search goes down to the rows of a changed row before it goes on to the next one. Only
+    /// the deepest level has a cursor, and the others go on where they were. Rows of a parent are
+    /// sought again until none had to be changed: a program that failed may have moved some while
+    /// they were sought.
     #[inline(never)]
     pub(super) fn follow(&mut self, root: Wanted) -> Result<(), DbError> {
         let mut path = [Level::of(root); DEPTH_MAX];

@@ -86,7 +86,7 @@ fn a_delete_reads_as_much_for_many_levels_as_for_few() {
                 let parent = id / children + i64::from(table == 1);
                 tx.insert(table, &[id.into(), parent.into()]).unwrap();
             }
-            rows += count as u32;
+            rows += u32::try_from(count).unwrap();
         }
         tx.commit(Durability::Durable).unwrap();
         let before = db.stats().counts.reads;
