@@ -245,7 +245,9 @@ pub(super) fn check_types(
 impl Find {
     /// Copy the next row of the key into `out`; None behind the last one. Cost: for the first row
     /// some reads of the index, and one read for each row. Where rows of the table were ever
-    /// replaced or moved, each row takes a lookup by its primary key as well.
+    /// replaced or moved, each row takes a lookup by its primary key as well. So does each row that
+    /// had the key and was replaced or deleted since, once: its entry is then taken back, as far as
+    /// the memory for entries has room.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
@@ -329,9 +331,13 @@ impl Find {
             let Wanted { table, index, digest } = self.wanted;
             let is_doubtful = index > 0 || entry.is(SHARED);
             let sought = Sought { table, index, carried: Carried::Key(digest), is_doubtful };
+            let is_first = self.passed == 0;
             let found = db.live_row(entry.pointer, sought, &mut self.passed)?;
             if let Some(place) = found {
                 return Ok(Some((entry.pointer, place)));
+            }
+            if is_first && db.is_dead(sought, &entry)? {
+                self.probe.take_back(&mut db.store, &entry);
             }
             (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
         }

@@ -7,7 +7,7 @@ use flysch_nand::Nand;
 
 use super::{Db, DbError, UnderWay};
 use crate::media::{CELL_SIZE, Space};
-use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part};
+use crate::record::{Move, PART_SPACES, Position, ROW_SPACES, Rows, page_part, tail_page};
 use crate::row::{Digest, HashKey, Index, RowHead, RowKind, RowView, Schema, Table, Value, key};
 use crate::store::{Entry, Lent, SHARED, StoreError, TOMBSTONE};
 
@@ -153,18 +153,18 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(())
     }
 
-    /// A test whether the row that a pointer names is programmed, by the first page of each space
-    /// that is not. Moved rows have entries only once they are programmed.
+    /// A test whether the row that a pointer names is programmed and committed, by the first page
+    /// of each space that is not. Moved rows have entries only once they are programmed, and
+    /// entries that were taken back may name pages that are gone.
     fn is_programmed(&self, limits: [u32; ROW_SPACES.len()]) -> impl Fn(u32) -> bool + use<N> {
         let (layout, numbers) = (self.media.layout(), self.media.numbers());
-        let firsts = ROW_SPACES.map(|space| self.records.stream(space).first);
+        let tails = ROW_SPACES.map(|space| tail_page(&self.media, space).number);
         move |pointer| {
             let at = Position::of_pointer(pointer, layout, numbers);
             at.is_some_and(|Position { page, .. }| {
-                let (first, limit) = (firsts[page.space.stream()], limits[page.space.stream()]);
-                let is_before =
-                    numbers.distance(first, page.number) < numbers.distance(first, limit);
-                page.space == Space::Cold || is_before
+                let (limit, tail) = (limits[page.space.stream()], tails[page.space.stream()]);
+                let is_open = numbers.distance(limit, page.number) <= numbers.distance(limit, tail);
+                page.space == Space::Cold || !is_open
             })
         }
     }

@@ -17,6 +17,7 @@ mod commit;
 mod compact;
 mod constraints;
 mod criteria;
+mod dead;
 mod error;
 mod find;
 mod group;

@@ -117,7 +117,8 @@ impl KeyRange {
     /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
     /// their first 8 bytes, the pages of all their rows are read once for every 16 rows given, or
     /// for each where something is written between the calls. Keys that agree in their first 64
-    /// bytes come in any order.
+    /// bytes come in any order. Rows that had such a key and were replaced or deleted since are read
+    /// once, as by [`Find::next`](super::Find::next).
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -197,6 +198,9 @@ impl KeyRange {
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
             let Some(place) = found else {
+                if is_fresh && !self.bounds.is_unique && db.is_dead(sought, &entry)? {
+                    self.range.take_back(&mut db.store, &entry);
+                }
                 self.leave(entry, Some(entry.pointer));
                 continue;
             };

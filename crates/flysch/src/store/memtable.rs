@@ -103,6 +103,11 @@ impl<'ram> Memtable<'ram> {
         self.sides.iter().map(|side| usize::from(side.committed + side.open)).sum()
     }
 
+    /// Whether the open transaction has entries.
+    pub(crate) fn has_open(&self) -> bool {
+        self.sides.iter().any(|side| side.open > 0)
+    }
+
     /// Bytes that are free.
     pub(crate) fn free_size(&self) -> usize {
         self.bytes.len() - self.sides[0].size() - self.sides[1].size()

@@ -243,6 +243,23 @@ impl<'ram> Store<'ram> {
         Ok(())
     }
 
+    /// Take back an entry whose row is gone, in an index with many rows for each key: lookups pass
+    /// it, and merges drop it. Returns whether that was done. It is not done while a snapshot is
+    /// open or pages are lost, beside entries of an open transaction, and where an eighth of the
+    /// memory table or less is free. An entry that stays costs reads, and is never wrong. Cost:
+    /// none.
+    pub(crate) fn take_back(&mut self, entry: &Entry) -> bool {
+        debug_assert!(!self.has_one_row(entry.index), "newer entries hide those of a unique key");
+        let is_nearly_full = self.memtable.free_size() * 8 <= self.config.memtable_size;
+        let has_others = self.memtable.has_open() || !self.lost.is_empty();
+        if self.keeps_all || has_others || is_nearly_full {
+            return false;
+        }
+        self.memtable.put(&Entry { flags: TAKE_BACK, ..*entry }, false);
+        self.commit();
+        true
+    }
+
     /// Whether there is room for `count` entries, of whichever index.
     pub fn has_room(&self, count: usize) -> bool {
         let widest =

@@ -45,7 +45,7 @@ pub(super) const SCHEMA: Schema<'static> = Schema {
 const _: () = assert!(SCHEMA.check().is_ok());
 
 /// Owners and ranks.
-const GROUPS: i64 = 6;
+pub(super) const GROUPS: i64 = 6;
 
 /// An account without its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,7 +315,11 @@ impl Ledger {
         self.ask_groups(db, story)
     }
 
-    fn ask_groups<N: Nand>(&self, db: &mut Db<'_, 'static, N>, story: &str) -> Result<(), DbError> {
+    pub(super) fn ask_groups<N: Nand>(
+        &self,
+        db: &mut Db<'_, 'static, N>,
+        story: &str,
+    ) -> Result<(), DbError> {
         let mut out = vec![0; 1 << 14];
         for group in 0..GROUPS {
             let mut found = Vec::new();

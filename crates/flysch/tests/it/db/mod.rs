@@ -33,6 +33,7 @@ mod moments;
 mod nvram;
 mod packed;
 mod queries;
+mod queues;
 mod refusals;
 mod relations;
 mod repairs;

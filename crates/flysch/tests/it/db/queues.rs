@@ -1,0 +1,186 @@
+//! Rows that leave their secondary keys: readers take back the entries that such rows leave behind.
+
+use flysch::db::{Db, DbError, Direction, Durability, Options};
+use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
+use flysch_chip::Prng;
+
+use super::image::Image;
+use super::ledger::{self, Bounds, Ledger, bounds};
+use super::world::{OPTIONS, index};
+
+/// Jobs with their state, and the time at which they are due.
+const JOBS: Schema<'static> = Schema {
+    tables: &[Table {
+        name: "job",
+        columns: &[
+            Column::required("id", ColumnType::Integer),
+            Column::required("state", ColumnType::Integer),
+            Column::nullable("due", ColumnType::Integer),
+        ],
+        indexes: &[
+            index(&[0], IndexKind::Hash, true),
+            index(&[1], IndexKind::Hash, false),
+            index(&[2], IndexKind::Ordered, false),
+        ],
+        zone: None,
+        keep: None,
+    }],
+};
+
+const PENDING: i64 = 1;
+const DONE: i64 = 2;
+
+/// The jobs that are pending, by their state and by their time: only the newest one is. Returns the
+/// reads of both lookups.
+fn look(db: &mut Db<'_, '_, &mut Image>, newest: Option<i64>) -> u32 {
+    let (before, mut row) = (db.stats().counts.reads, [0; 64]);
+    let found = db.get(0, 1, &[PENDING.into()], &mut row).unwrap();
+    let found = found.map(|row| row.column(0).unwrap());
+    assert_eq!(found, newest.map(Value::Integer), "by state");
+    let ends = (&Value::Integer(0), &Value::Integer(i64::MAX));
+    let mut range = db.range(0, 2, ends, Direction::Forward).unwrap();
+    let found = range.next(db, &mut row).unwrap().map(|row| row.column(0).unwrap());
+    assert_eq!(found, newest.map(Value::Integer), "by time");
+    db.stats().counts.reads - before
+}
+
+/// Jobs are looked for, done, and looked for again. Jobs that were done lay before those that were
+/// not: after 5,000 of them a lookup took 948 reads.
+#[test]
+fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
+    // Jobs that are done between two looks, and most reads of the first look and of the next ones.
+    for (count, first, most) in [(1, 20, 20), (20, 50, 40)] {
+        for deletes in [false, true] {
+            let (mut image, mut ram) = (Image::of(2048, 32, 96), vec![0; 20_000]);
+            let mut db = Db::create(&mut image, &JOBS, OPTIONS, &mut ram).unwrap();
+            let mut reads = (0, 0);
+            for id in 0..3_000 {
+                let mut tx = db.begin().unwrap();
+                tx.insert(0, &[id.into(), PENDING.into(), (id * 10).into()]).unwrap();
+                tx.commit(Durability::Durable).unwrap();
+                let is_seen = (id + 1) % count == 0;
+                if is_seen {
+                    reads.0 = reads.0.max(look(&mut db, Some(id)));
+                    reads.1 = reads.1.max(look(&mut db, Some(id)));
+                }
+                let mut tx = db.begin().unwrap();
+                let was_there = if deletes {
+                    tx.delete(0, &[id.into()])
+                } else {
+                    tx.update(0, &[id.into(), DONE.into(), Value::Null])
+                };
+                assert_eq!(was_there, Ok(true));
+                tx.commit(Durability::Durable).unwrap();
+                if is_seen {
+                    reads.1 = reads.1.max(look(&mut db, None));
+                }
+            }
+            println!("{count} jobs at a time, deletes: {deletes}: {reads:?} reads");
+            assert!(reads.0 <= first && reads.1 <= most, "{count}, {deletes}: {reads:?} reads");
+        }
+    }
+}
+
+struct Case {
+    page_size: u32,
+    block_count: u32,
+    ram: usize,
+    capacity: u32,
+    bounds: Bounds,
+    turns: u32,
+}
+
+const fn case(
+    (page_size, block_count): (u32, u32),
+    (ram, capacity): (usize, u32),
+    bounds: Bounds,
+    turns: u32,
+) -> Case {
+    Case { page_size, block_count, ram, capacity, bounds, turns }
+}
+
+/// A few keys whose codes meet, rows whose pages take numbers anew soon, and ordinary ones.
+const CASES: [Case; 3] = [
+    case((512, 64), (7500, 2), bounds(40, 40, 60), 200),
+    case((1024, 24), (9000, 40), bounds(12, 60, 5000), 600),
+    case((2048, 32), (12_000, 1000), bounds(100, 60, 90), 200),
+];
+
+/// All rows of each owner, by a cursor of an open transaction or of a snapshot.
+macro_rules! owners {
+    ($reader:expr) => {{
+        let (mut owners, mut out) = (Vec::new(), vec![0; 1 << 14]);
+        for owner in 0..ledger::GROUPS {
+            let mut find = $reader.find(0, 1, &[owner.into()])?;
+            while let Some(row) = find.next(&mut $reader, &mut out)? {
+                owners.push((owner, format!("{:?}", row.column(0)?)));
+            }
+        }
+        owners.sort_unstable();
+        owners
+    }};
+}
+
+/// Some changes in a transaction, which looks at all owners before and after them; whether it was
+/// committed.
+fn change(
+    db: &mut Db<'_, 'static, &mut Image>,
+    kept: &mut Ledger,
+    prng: &mut Prng,
+    bounds: Bounds,
+) -> Result<bool, DbError> {
+    let mut tx = db.begin()?;
+    let _ = owners!(tx);
+    for _ in 0..=prng.below(3) {
+        kept.change(&mut tx, prng, bounds)?;
+    }
+    let _ = owners!(tx);
+    if prng.below(3) == 0 {
+        return tx.roll_back().map(|()| false);
+    }
+    tx.commit(Durability::Durable).map(|()| true)
+}
+
+/// Live through changes: some are rolled back after they were looked at, some are made beside a
+/// snapshot, and the database is opened anew. Lookups give what is there, at each moment.
+fn live(case: &Case, seed: u64) -> Result<(), DbError> {
+    let (mut image, mut ram) = (Image::blank(case.page_size, case.block_count), vec![0; case.ram]);
+    let options = Options { partition: None, seed, capacity: case.capacity };
+    let mut db = Db::create(&mut image, &ledger::SCHEMA, options, &mut ram).unwrap();
+    let (mut kept, mut prng) = (Ledger::default(), Prng::new(seed));
+    for turn in 0..case.turns {
+        let story = format!("seed {seed}, turn {turn}");
+        let snapshot = if prng.below(8) == 0 { Some(db.snapshot()?) } else { None };
+        let before = owners!(db);
+        for _ in 0..=prng.below(3) {
+            let mut after = kept.clone();
+            match change(&mut db, &mut after, &mut prng, case.bounds) {
+                Ok(true) => kept = after,
+                Ok(false) | Err(DbError::Full) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        kept.ask_groups(&mut db, &story)?;
+        if let Some(snapshot) = snapshot {
+            match db.at(&snapshot) {
+                Ok(mut at) => assert_eq!(owners!(at), before, "{story}"),
+                Err(why) => assert_eq!(why, DbError::Stale, "{story}"),
+            }
+            db.release(snapshot);
+        }
+        if prng.below(40) == 0 {
+            db = Db::open(&mut image, &ledger::SCHEMA, options, &mut ram).unwrap();
+            kept.ask_groups(&mut db, &story)?;
+        }
+    }
+    kept.ask(&mut db, case.bounds, "in the end")
+}
+
+#[test]
+fn lookups_give_what_is_there_while_entries_are_taken_back() {
+    for (number, case) in CASES.iter().enumerate() {
+        for seed in 0..3 {
+            live(case, seed).unwrap_or_else(|why| panic!("case {number}, seed {seed}: {why}"));
+        }
+    }
+}
