@@ -117,8 +117,8 @@ impl KeyRange {
     /// row, and every few dozen rows about one read of the index for each run. Where keys agree in
     /// their first 8 bytes, the pages of all their rows are read once for every 16 rows given, or
     /// for each where something is written between the calls. Keys that agree in their first 64
-    /// bytes come in any order. Rows that had such a key and were replaced or deleted since are read
-    /// once, as by [`Find::next`](super::Find::next).
+    /// bytes come in any order. Rows that had such a key and were replaced or deleted since are
+    /// read once, as by [`Find::next`](super::Find::next).
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
