@@ -6,7 +6,7 @@
 //! lost, as by a power cut, costs the next reader as much, and nothing else depends on it.
 //!
 //! 1. What a reader of the present finds to be gone stays so. Only an open transaction may be
-//!    undone, so nothing is taken back once it has rows.
+//!    undone, so nothing is taken back once it has entries.
 //! 2. A snapshot needs the entries of rows that it shows. While one is open none is taken back. A
 //!    commit of the past is not shown where rows were ever replaced.
 //! 3. The newest of an entry and its take-backs counts. So a row that comes to the same cell, once
@@ -24,10 +24,10 @@ impl<N: Nand> Db<'_, '_, N> {
     /// has rows of the key, and no others that may have the entry as well. Cost: one read at most.
     #[inline(never)]
     pub(super) fn is_dead(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<bool, DbError> {
-        let has_rows = self.under_way.is_some_and(|tx| tx.rows > 0 || tx.has_runs);
-        if has_rows || self.view.is_past() || !self.is_changed(sought.table) {
+        if !self.store.takes_back() || !self.is_changed(sought.table) {
             return Ok(false);
         }
+        debug_assert!(!self.view.is_past(), "a snapshot forbids it, and other views of changes");
         let (schema, hash) = (self.schema, self.key);
         let kept = self.kept(sought.table, sought.index)?;
         let index = self.index(sought.table, sought.index)?;

@@ -243,21 +243,22 @@ impl<'ram> Store<'ram> {
         Ok(())
     }
 
+    /// Whether an entry may be taken back: no snapshot is open, no page is lost, the open
+    /// transaction has no entries, and more than an eighth of the memory table is free. An entry
+    /// that stays costs reads, and is never wrong.
+    pub(crate) fn takes_back(&self) -> bool {
+        let has_room = self.memtable.free_size() * 8 > self.config.memtable_size;
+        let is_open = self.memtable.has_open() || self.has_opens();
+        !self.keeps_all && !is_open && has_room && self.lost.is_empty()
+    }
+
     /// Take back an entry whose row is gone, in an index with many rows for each key: lookups pass
-    /// it, and merges drop it. Returns whether that was done. It is not done while a snapshot is
-    /// open or pages are lost, beside entries of an open transaction, and where an eighth of the
-    /// memory table or less is free. An entry that stays costs reads, and is never wrong. Cost:
-    /// none.
-    pub(crate) fn take_back(&mut self, entry: &Entry) -> bool {
+    /// it, and merges drop it. Cost: none.
+    pub(crate) fn take_back(&mut self, entry: &Entry) {
         debug_assert!(!self.has_one_row(entry.index), "newer entries hide those of a unique key");
-        let is_nearly_full = self.memtable.free_size() * 8 <= self.config.memtable_size;
-        let has_others = self.memtable.has_open() || !self.lost.is_empty();
-        if self.keeps_all || has_others || is_nearly_full {
-            return false;
-        }
+        debug_assert!(self.takes_back(), "nothing may need the entry");
         self.memtable.put(&Entry { flags: TAKE_BACK, ..*entry }, false);
         self.commit();
-        true
     }
 
     /// Whether there is room for `count` entries, of whichever index.

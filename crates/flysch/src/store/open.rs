@@ -36,7 +36,7 @@ impl Store<'_> {
         self.is_nearly_full() && self.has_opens() && is_merged
     }
 
-    fn has_opens(&self) -> bool {
+    pub(super) fn has_opens(&self) -> bool {
         self.runs.heads().any(|(_, head)| head.is(OPEN))
     }
 

@@ -196,7 +196,8 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
     pub(crate) fn take_back(&mut self, store: &mut Store<'_>, entry: &Entry) {
         debug_assert!(self.last.is_some(), "the entry was given");
         let is_known = self.known == Some(store.generation());
-        if store.take_back(entry) && is_known {
+        store.take_back(entry);
+        if is_known {
             self.known = Some(store.generation());
         }
     }

@@ -371,6 +371,54 @@ fn shared_codes_are_told_apart_by_pointer() {
     assert_eq!(found, live);
 }
 
+/// A row may come to a cell whose row was taken back, and have the same code: page numbers begin
+/// again. Of an entry and its take-backs the newest counts. Where both meet in the memory table
+/// they go, so that an older entry may come to light; its row says that it is gone.
+#[test]
+fn a_row_where_another_one_was_taken_back_is_found() {
+    for (seed, order) in [(1, Order::Hash), (2, Order::Key), (3, Order::Hash)] {
+        let geometry = geometry((1024, 8, 96));
+        let plan = IndexPlan {
+            order,
+            rows: Rows::Many,
+            levels: 2,
+            capacity: 1000,
+            ..IndexPlan::default()
+        };
+        let config = StoreConfig::plan(5600, &[plan], &geometry, 96).unwrap();
+        let mut ram = Vec::new();
+        let mut solo = store(config, geometry, &mut ram);
+        let (mut prng, mut live) = (Prng::new(seed), BTreeMap::new());
+        for turn in 1..6000 {
+            let pointer = prng.below(400) as u32;
+            let (code, flags) = match live.remove(&pointer) {
+                Some(code) => (code, TAKE_BACK),
+                None => (prng.below(3), 0),
+            };
+            if flags == 0 {
+                live.insert(pointer, code);
+            }
+            solo.insert(&Entry { index: 0, code, pointer, flags }).unwrap();
+            if turn % 250 > 0 {
+                continue;
+            }
+            for code in 0..3 {
+                let mut probe = Probe::new(solo.store().config(), 0, code);
+                let mut found = BTreeSet::new();
+                while let Some(entry) = solo.next(&mut probe).unwrap() {
+                    assert!(found.insert(entry.pointer), "{} is given once", entry.pointer);
+                }
+                let of_code = live.iter().filter(|(_, other)| **other == code);
+                let wanted: BTreeSet<u32> = of_code.map(|(pointer, _)| *pointer).collect();
+                let story = format!("seed {seed}, turn {turn}, code {code}");
+                assert!(found.is_superset(&wanted), "{found:?} has not all of {wanted:?}: {story}");
+                let gone = found.len() - wanted.len();
+                assert!(gone * 4 <= wanted.len(), "{gone} beside {}: {story}", wanted.len());
+            }
+        }
+    }
+}
+
 /// Shared entries of few codes: one code has more of them than a cursor holds. The cursor forgot
 /// some that it had met on the last unit of a code, and sought them on the unit behind.
 #[test]
