@@ -74,9 +74,10 @@ fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
                 if is_seen {
                     reads.1 = reads.1.max(look(&mut db, None));
                 }
+                let is_bounded = reads.0 <= first && reads.1 <= most;
+                assert!(is_bounded, "{count} at a time, job {id}, {deletes}: {reads:?} reads");
             }
             println!("{count} jobs at a time, deletes: {deletes}: {reads:?} reads");
-            assert!(reads.0 <= first && reads.1 <= most, "{count}, {deletes}: {reads:?} reads");
         }
     }
 }
