@@ -18,7 +18,7 @@ use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::row::{Digest, HashKey, RowView, Value};
-use crate::store::{Batch, Marks, Sight, Sweep};
+use crate::store::{Batch, Entry, Marks, Sight, Sweep};
 
 /// A condition: the columns of an index have these values.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +146,8 @@ impl<const COUNT: usize> Matches<COUNT> {
     /// was rolled back or a program failed. Cost: one read of each row, and one read of the index
     /// for some 64 entries of the rarest criterion and some hundreds of the others; a lookup by the
     /// primary key as well where rows of the table were ever replaced or moved. The first row takes
-    /// some reads for each criterion, and so does the next one after anything was written.
+    /// some reads for each criterion, and so does the next one after anything was written. Rows that
+    /// met all criteria once, and are gone, are read once, as by [`Find::next`](super::Find::next).
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
@@ -207,13 +208,49 @@ impl Stand {
             (self.at, self.last) = (Some(pointer), Some(pointer));
             let (index, carried) = (tests[0].index, Carried::Each(tests));
             let sought = Sought { table: self.table, index, carried, is_doubtful: true };
-            if db.may_see(pointer)
-                && let Some(place) = db.live_row(pointer, sought, &mut self.passed)?
-            {
-                return Ok(Some((pointer, place)));
+            if db.may_see(pointer) {
+                let is_first = self.passed == 0;
+                if let Some(place) = db.live_row(pointer, sought, &mut self.passed)? {
+                    return Ok(Some((pointer, place)));
+                }
+                if is_first {
+                    self.take_back(db, tests, sources, pointer)?;
+                }
             }
             (self.at, self.passed) = (None, 0);
         }
+    }
+
+    /// Take back the entries of a cell whose rows met the tests once, where none of their rows is
+    /// left. Cost: for each row there that meets one of the tests, as much as a row that is given.
+    #[inline(never)]
+    fn take_back<N: Nand>(
+        &mut self,
+        db: &mut Db<'_, '_, N>,
+        tests: &[Test],
+        sources: &mut [Source],
+        pointer: u32,
+    ) -> Result<(), DbError> {
+        debug_assert!(self.generation == Some(db.store.generation()), "nothing was written");
+        for place in 0..tests.len() {
+            if sources[place].sweep.is_none() || !db.store.takes_back() {
+                continue;
+            }
+            let (Test { index, digest, .. }, table) = (tests[place], self.table);
+            let (number, code) = db.code(Wanted { table, index, digest })?;
+            let carried = Carried::Key(digest);
+            let sought = Sought { table, index, carried, is_doubtful: true };
+            let entry = Entry { index: number, code, pointer, flags: 0 };
+            if db.live_row(pointer, sought, &mut 0)?.is_some() || !db.is_dead(sought, &entry)? {
+                continue;
+            }
+            let before = db.store.generation();
+            db.store.take_back(&entry);
+            self.generation = Some(db.store.generation());
+            let sweeps = sources.iter_mut().filter_map(|source| source.sweep.as_mut());
+            sweeps.for_each(|sweep| sweep.keep_up(before, &db.store));
+        }
+        Ok(())
     }
 
     /// Begin anew behind the last cell, unless the store is as it was. The group whose batch
@@ -280,6 +317,7 @@ impl Stand {
         }
         let last = self.batch.as_slice().last().filter(|_| self.batch.is_full());
         self.rest = last.and_then(|last| last.checked_add(1));
+        self.batch.end();
         let all = (0..).zip(places(tests));
         for (_, places) in all.filter(|(number, _)| *number != self.driver) {
             let mut marks = Marks::new(&self.batch);
@@ -311,6 +349,7 @@ impl Source {
             (self.found, self.is_done) = (found.row().map(|seat| seat.pointer), true);
         }
         if let Some(pointer) = self.found.filter(|it| (from..=sight.limit()).contains(it)) {
+            sight.begin();
             sight.see(pointer);
         }
         Ok(())

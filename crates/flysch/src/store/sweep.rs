@@ -31,8 +31,12 @@ pub(crate) trait Sight {
     fn limit(&self) -> u32;
     /// Whether the limit may fall while pointers are shown.
     fn falls(&self) -> bool;
+    /// The entries of another key are shown from now on.
+    fn begin(&mut self);
     /// Look at a pointer that is not greater.
     fn see(&mut self, pointer: u32);
+    /// The entry with this pointer was taken back: older ones of the key do not count.
+    fn pass_over(&mut self, pointer: u32);
 }
 
 /// Some pointers, each once, in ascending order: the least of those that were shown.
@@ -40,6 +44,10 @@ pub(crate) trait Sight {
 pub(crate) struct Batch {
     all: [u32; BATCH],
     len: u8,
+    /// A bit for each pointer: whether an entry with it was shown, and whether the present key's
+    /// was taken back.
+    seen: u64,
+    ended: u64,
 }
 
 /// Which pointers of a batch were shown.
@@ -47,6 +55,7 @@ pub(crate) struct Batch {
 pub(crate) struct Marks<'b> {
     batch: &'b Batch,
     marked: u64,
+    ended: u64,
 }
 
 /// A sweep over the entries of one code.
@@ -70,7 +79,7 @@ struct Stand {
 }
 
 impl Batch {
-    pub(crate) const EMPTY: Self = Self { all: [0; BATCH], len: 0 };
+    pub(crate) const EMPTY: Self = Self { all: [0; BATCH], len: 0, seen: 0, ended: 0 };
 
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.all[..usize::from(self.len)]
@@ -92,6 +101,31 @@ impl Batch {
         self.len = kept as u8;
         debug_assert!(self.as_slice().is_sorted(), "they stay in order");
     }
+
+    /// Keep the pointers of entries that were not taken back. No more are shown.
+    pub(crate) fn end(&mut self) {
+        self.keep(self.seen);
+    }
+
+    /// The bit of a pointer, for which a place is made; none where it is too great.
+    fn bit(&mut self, pointer: u32) -> u64 {
+        let at = self.as_slice().partition_point(|kept| *kept < pointer);
+        if self.as_slice().get(at) == Some(&pointer) {
+            return 1 << at;
+        }
+        if at == BATCH {
+            return 0;
+        }
+        let len = usize::from(self.len).min(BATCH - 1);
+        self.all.copy_within(at..len, at + 1);
+        self.all[at] = pointer;
+        self.len = len as u8 + 1;
+        for bits in [&mut self.seen, &mut self.ended] {
+            *bits = *bits & !(u64::MAX << at) | *bits >> at << 1 << at;
+        }
+        debug_assert!((self.seen | self.ended) >> at & 1 == 0, "the place is new");
+        1 << at
+    }
 }
 
 impl Sight for Batch {
@@ -103,25 +137,33 @@ impl Sight for Batch {
         true
     }
 
+    fn begin(&mut self) {
+        self.ended = 0;
+    }
+
     fn see(&mut self, pointer: u32) {
-        let at = self.as_slice().partition_point(|kept| *kept < pointer);
-        if self.as_slice().get(at) == Some(&pointer) || at == BATCH {
-            return;
-        }
-        let len = usize::from(self.len).min(BATCH - 1);
-        self.all.copy_within(at..len, at + 1);
-        self.all[at] = pointer;
-        self.len = len as u8 + 1;
+        let bit = self.bit(pointer);
+        self.seen |= bit & !self.ended;
+    }
+
+    fn pass_over(&mut self, pointer: u32) {
+        let bit = self.bit(pointer);
+        self.ended |= bit;
     }
 }
 
 impl<'b> Marks<'b> {
     pub(crate) const fn new(batch: &'b Batch) -> Self {
-        Self { batch, marked: 0 }
+        Self { batch, marked: 0, ended: 0 }
     }
 
     pub(crate) const fn bits(&self) -> u64 {
         self.marked
+    }
+
+    /// The bit of a pointer; none where the batch does not have it.
+    fn bit(&self, pointer: u32) -> u64 {
+        self.batch.as_slice().binary_search(&pointer).map_or(0, |place| 1 << place)
     }
 }
 
@@ -134,10 +176,16 @@ impl Sight for Marks<'_> {
         false
     }
 
+    fn begin(&mut self) {
+        self.ended = 0;
+    }
+
     fn see(&mut self, pointer: u32) {
-        if let Ok(place) = self.batch.as_slice().binary_search(&pointer) {
-            self.marked |= 1 << place;
-        }
+        self.marked |= self.bit(pointer) & !self.ended;
+    }
+
+    fn pass_over(&mut self, pointer: u32) {
+        self.ended |= self.bit(pointer);
     }
 }
 
@@ -166,6 +214,7 @@ impl Sweep {
         if self.generation != generation {
             *self = Self { generation, ..Self::new(self.index, self.code) };
         }
+        sight.begin();
         let mut reading = Reading::new(media, cell, &store.lost);
         let mut source = 0;
         while let Some(place) = store.place(self.index, source, false) {
@@ -181,6 +230,13 @@ impl Sweep {
         Ok(())
     }
 
+    /// Stay valid where the store took entries back since `before`: the runs are as they were.
+    pub(crate) fn keep_up(&mut self, before: (u32, u32), store: &Store<'_>) {
+        if self.generation == Some(before) {
+            self.generation = Some(store.generation());
+        }
+    }
+
     fn in_memory(&self, store: &Store<'_>, segment: Segment, from: u32, sight: &mut dyn Sight) {
         let wanted = Entry { index: self.index, code: self.code, ..Entry::default() };
         let first = store.memtable.find(segment, &wanted);
@@ -188,8 +244,8 @@ impl Sweep {
         let entries = (first..end).map(|place| store.memtable.entry(self.index, place));
         for entry in entries.take_while(|entry| entry.code == self.code) {
             let is_within = entry.pointer >= from && entry.pointer <= sight.limit();
-            if is_within && !entry.is(TAKE_BACK) {
-                sight.see(entry.pointer);
+            if is_within {
+                show(&entry, sight);
             }
         }
     }
@@ -235,8 +291,8 @@ impl Sweep {
                 if entry.pointer > sight.limit() {
                     return Ok(());
                 }
-                if entry.pointer >= from && !entry.is(TAKE_BACK) {
-                    sight.see(entry.pointer);
+                if entry.pointer >= from {
+                    show(&entry, sight);
                 }
             }
             unit += 1 + u32::from(section.is_fence(unit + 1, shape));
@@ -249,4 +305,9 @@ impl Sweep {
             }
         }
     }
+}
+
+/// Show an entry, or that it was taken back. Newer entries are shown first.
+fn show(entry: &Entry, sight: &mut dyn Sight) {
+    if entry.is(TAKE_BACK) { sight.pass_over(entry.pointer) } else { sight.see(entry.pointer) }
 }

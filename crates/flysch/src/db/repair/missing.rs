@@ -51,10 +51,11 @@ pub(super) struct Age {
     place: u32,
 }
 
-/// Whether an entry is among those of its code.
+/// Whether an entry is among those of its code, and was not taken back.
 struct Seen {
     pointer: u32,
     is_there: bool,
+    is_ended: bool,
 }
 
 impl Sight for Seen {
@@ -66,8 +67,16 @@ impl Sight for Seen {
         false
     }
 
+    fn begin(&mut self) {
+        self.is_ended = false;
+    }
+
     fn see(&mut self, pointer: u32) {
-        self.is_there |= pointer == self.pointer;
+        self.is_there |= pointer == self.pointer && !self.is_ended;
+    }
+
+    fn pass_over(&mut self, pointer: u32) {
+        self.is_ended |= pointer == self.pointer;
     }
 }
 
@@ -175,7 +184,7 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             return Ok(false);
         }
-        let mut seen = Seen { pointer, is_there: false };
+        let mut seen = Seen { pointer, is_there: false, is_ended: false };
         let lent = (&mut self.media, &mut self.scratch[..CELL_SIZE]);
         Sweep::new(number, code).go(&self.store, lent, pointer, &mut seen)?;
         Ok(seen.is_there)
