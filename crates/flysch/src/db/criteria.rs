@@ -146,8 +146,9 @@ impl<const COUNT: usize> Matches<COUNT> {
     /// was rolled back or a program failed. Cost: one read of each row, and one read of the index
     /// for some 64 entries of the rarest criterion and some hundreds of the others; a lookup by the
     /// primary key as well where rows of the table were ever replaced or moved. The first row takes
-    /// some reads for each criterion, and so does the next one after anything was written. Rows that
-    /// met all criteria once, and are gone, are read once, as by [`Find::next`](super::Find::next).
+    /// some reads for each criterion, and so does the next one after anything was written. Rows
+    /// that met all criteria once, and are gone, are read once, as by
+    /// [`Find::next`](super::Find::next).
     #[inline(never)]
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,

@@ -94,30 +94,35 @@ const TYPED: Schema<'static> = Schema {
     }],
 };
 
-/// What is left are the reads of the index over kinds, of which each has a third of all rows. With
-/// entries of jobs that were done it were 149 reads.
+/// Jobs of which every twentieth is looked for. What is left are the reads of the index over kinds,
+/// of which each has a third of all rows. With entries of jobs that were done it were 149 reads.
 #[test]
 fn jobs_that_were_done_are_met_once_by_criteria() {
     let (mut image, mut ram) = (Image::of(2048, 32, 96), vec![0; 20_000]);
     let mut db = Db::create(&mut image, &TYPED, OPTIONS, &mut ram).unwrap();
-    let mut row = [0; 64];
+    let (mut row, mut most) = ([0; 64], 0);
     for id in 0..3_000 {
         let mut tx = db.begin().unwrap();
         tx.insert(0, &[id.into(), PENDING.into(), (id % 3).into()]).unwrap();
         tx.commit(Durability::Durable).unwrap();
-        let before = db.stats().counts.reads;
-        let (state, kind) = ([PENDING.into()], [(id % 3).into()]);
-        let criteria = [Criterion::is(1, &state), Criterion::is(2, &kind)];
-        let mut matches = db.matching(0, criteria).unwrap();
-        let found = matches.next(&mut db, &mut row).unwrap().map(|row| row.column(0).unwrap());
-        assert_eq!(found, Some(Value::Integer(id)));
-        assert!(matches.next(&mut db, &mut row).unwrap().is_none(), "one is pending");
-        let reads = db.stats().counts.reads - before;
-        assert!(reads <= 40, "{reads} reads after {id} jobs");
+        // The first look takes entries back, and the second one does not meet them.
+        for look in 0..if id % 20 == 19 { 2 } else { 0 } {
+            let before = db.stats().counts.reads;
+            let (state, kind) = ([PENDING.into()], [(id % 3).into()]);
+            let criteria = [Criterion::is(1, &state), Criterion::is(2, &kind)];
+            let mut matches = db.matching(0, criteria).unwrap();
+            let found = matches.next(&mut db, &mut row).unwrap().map(|row| row.column(0).unwrap());
+            assert_eq!(found, Some(Value::Integer(id)));
+            assert!(matches.next(&mut db, &mut row).unwrap().is_none(), "one is pending");
+            let reads = db.stats().counts.reads - before;
+            most = if look == 1 { most.max(reads) } else { most };
+            assert!(most <= 30, "{reads} reads after {id} jobs");
+        }
         let mut tx = db.begin().unwrap();
         assert_eq!(tx.update(0, &[id.into(), DONE.into(), (id % 3).into()]), Ok(true));
         tx.commit(Durability::Durable).unwrap();
     }
+    println!("most reads of a second look: {most}");
 }
 
 struct Case {
