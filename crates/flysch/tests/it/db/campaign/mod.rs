@@ -152,8 +152,10 @@ fn survive(first: u64, count: u64) -> Tally {
 /// which was still under way at the repair; a ring that gave rows back once a transaction had seen
 /// them; what a ring gave back on a device too worn to record it, which was there again; a deleted
 /// row that a repair showed and took for certain, by an older tombstone that it had put again; a
-/// ring whose one row a cut commit had written again, so that two states were alike.
-const WERE_NOT: [&str; 25] = [
+/// ring whose one row a cut commit had written again, so that two states were alike; many keys of
+/// one code in a cell, which a repair did not put together. The last one stands for that of the
+/// Bloom filter, in which the engine goes another way by now: it is not survived with that fault.
+const WERE_NOT: [&str; 26] = [
     "405",
     "97",
     "2230",
@@ -179,6 +181,7 @@ const WERE_NOT: [&str; 25] = [
     "rot 200001501/0:0-3!/2:0-5!/3:0!/4:2!/5:1,3!/6:2-4!/7:2!/8:0-1!/9:0-5!/10:0-4!/11:!/14:1-2,4-5!/16:0-2,4-6!/17:0,3-4,8,12-13,17,19-20,22,27!",
     "220001089/3:0-1!/4:0-1!/5:0-2!/6:0!/9:!/10:!/11:0!/12:0-5/14:1-2!",
     "rot 265000191/1:0,2-20,22-26,28-34,36-44,46-50,52!/2:1-6!/8:0!/14:1!",
+    "292000009",
 ];
 
 #[test]
