@@ -215,43 +215,11 @@ impl Stand {
                     return Ok(Some((pointer, place)));
                 }
                 if is_first {
-                    self.take_back(db, tests, sources, pointer)?;
+                    take_back(db, (self.table, pointer), tests, sources)?;
                 }
             }
             (self.at, self.passed) = (None, 0);
         }
-    }
-
-    /// Take back the entries of a cell whose rows met the tests once, where none of their rows is
-    /// left. Cost: for each row there that meets one of the tests, as much as a row that is given.
-    #[inline(never)]
-    fn take_back<N: Nand>(
-        &mut self,
-        db: &mut Db<'_, '_, N>,
-        tests: &[Test],
-        sources: &mut [Source],
-        pointer: u32,
-    ) -> Result<(), DbError> {
-        debug_assert!(self.generation == Some(db.store.generation()), "nothing was written");
-        for place in 0..tests.len() {
-            if sources[place].sweep.is_none() || !db.store.takes_back() {
-                continue;
-            }
-            let (Test { index, digest, .. }, table) = (tests[place], self.table);
-            let (number, code) = db.code(Wanted { table, index, digest })?;
-            let carried = Carried::Key(digest);
-            let sought = Sought { table, index, carried, is_doubtful: true };
-            let entry = Entry { index: number, code, pointer, flags: 0 };
-            if db.live_row(pointer, sought, &mut 0)?.is_some() || !db.is_dead(sought, &entry)? {
-                continue;
-            }
-            let before = db.store.generation();
-            db.store.take_back(&entry);
-            self.generation = Some(db.store.generation());
-            let sweeps = sources.iter_mut().filter_map(|source| source.sweep.as_mut());
-            sweeps.for_each(|sweep| sweep.keep_up(before, &db.store));
-        }
-        Ok(())
     }
 
     /// Begin anew behind the last cell, unless the store is as it was. The group whose batch
@@ -330,6 +298,27 @@ impl Stand {
         }
         Ok(())
     }
+}
+
+/// Take back the entries of a cell whose rows met the tests once, where none of their rows is left.
+/// Cost: for each row there that meets one of the tests, as much as a row that is given.
+#[inline(never)]
+fn take_back<N: Nand>(
+    db: &mut Db<'_, '_, N>,
+    (table, pointer): (u8, u32),
+    tests: &[Test],
+    sources: &[Source],
+) -> Result<(), DbError> {
+    let many = tests.iter().zip(sources).filter(|(_, source)| source.sweep.is_some());
+    for (&Test { index, digest, .. }, _) in many {
+        let carried = Carried::Key(digest);
+        let sought = Sought { table, index, carried, is_doubtful: true };
+        if db.store.takes_back() && db.live_row(pointer, sought, &mut 0)?.is_none() {
+            let (number, code) = db.code(Wanted { table, index, digest })?;
+            db.take_back(sought, &Entry { index: number, code, pointer, flags: 0 })?;
+        }
+    }
+    Ok(())
 }
 
 impl Source {

@@ -20,12 +20,12 @@ use crate::row::RowView;
 use crate::store::Entry;
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Whether an entry may be taken back that led to no current row among those sought: its cell
-    /// has rows of the key, and no others that may have the entry as well. Cost: one read at most.
+    /// Take back an entry that led to no current row among those sought, if its cell has rows of
+    /// the key, and no others that may have the entry as well. Cost: one read at most.
     #[inline(never)]
-    pub(super) fn is_dead(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<bool, DbError> {
+    pub(super) fn take_back(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<(), DbError> {
         if !self.store.takes_back() || !self.is_changed(sought.table) {
-            return Ok(false);
+            return Ok(());
         }
         debug_assert!(!self.view.is_past(), "a snapshot forbids it, and other views of changes");
         let (schema, hash) = (self.schema, self.key);
@@ -41,9 +41,12 @@ impl<N: Nand> Db<'_, '_, N> {
             if sought.is_met_by(&view, (index, &hash), kept) {
                 is_met = true;
             } else if kept.is_code_of(&view, declared, (schema, &hash), entry.code) {
-                return Ok(false);
+                return Ok(());
             }
         }
-        Ok(is_met)
+        if is_met {
+            self.store.take_back(entry);
+        }
+        Ok(())
     }
 }

@@ -336,8 +336,8 @@ impl Find {
             if let Some(place) = found {
                 return Ok(Some((entry.pointer, place)));
             }
-            if is_first && db.is_dead(sought, &entry)? {
-                self.probe.take_back(&mut db.store, &entry);
+            if is_first {
+                db.take_back(sought, &entry)?;
             }
             (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
         }

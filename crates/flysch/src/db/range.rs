@@ -198,8 +198,8 @@ impl KeyRange {
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
             let Some(place) = found else {
-                if is_fresh && !self.bounds.is_unique && db.is_dead(sought, &entry)? {
-                    self.range.take_back(&mut db.store, &entry);
+                if is_fresh && !self.bounds.is_unique {
+                    db.take_back(sought, &entry)?;
                 }
                 self.leave(entry, Some(entry.pointer));
                 continue;

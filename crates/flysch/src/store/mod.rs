@@ -253,12 +253,14 @@ impl<'ram> Store<'ram> {
     }
 
     /// Take back an entry whose row is gone, in an index with many rows for each key: lookups pass
-    /// it, and merges drop it. Cost: none.
+    /// it, and merges drop it. That is no change for cursors: one that holds the entry still finds
+    /// its row gone. Cost: none.
     pub(crate) fn take_back(&mut self, entry: &Entry) {
         debug_assert!(!self.has_one_row(entry.index), "newer entries hide those of a unique key");
         debug_assert!(self.takes_back(), "nothing may need the entry");
+        debug_assert!(self.is_updated(entry.index), "lookups begin at the newest entries");
         self.memtable.put(&Entry { flags: TAKE_BACK, ..*entry }, false);
-        self.commit();
+        self.memtable.commit(false);
     }
 
     /// Whether there is room for `count` entries, of whichever index.

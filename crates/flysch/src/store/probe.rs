@@ -92,13 +92,6 @@ impl Probe {
         self.many.pass(pointer)
     }
 
-    /// Take back the entry that was given last, in an index with many rows for each key, see
-    /// [`Store::take_back`].
-    pub(crate) fn take_back(&mut self, store: &mut Store<'_>, entry: &Entry) {
-        assert!(self.is_many, "newer entries hide those of a unique key");
-        self.many.take_back(store, entry);
-    }
-
     /// The next entry; None behind the last. In a unique index the newest comes first, in others
     /// entries come by pointer. `cell` is lent as a buffer. Cost: one read for each level, and for
     /// each recent run whose Bloom filter does not rule the code out; up to three in a run of

@@ -191,17 +191,6 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
         Entry { index: self.index, code: self.from, pointer, flags: SHARED }
     }
 
-    /// Take back the entry that was given last, see [`Store::take_back`]. What the cursor knows
-    /// stays valid: the sources have the same entries behind that one.
-    pub(crate) fn take_back(&mut self, store: &mut Store<'_>, entry: &Entry) {
-        debug_assert!(self.last.is_some(), "the entry was given");
-        let is_known = self.known == Some(store.generation());
-        store.take_back(entry);
-        if is_known {
-            self.known = Some(store.generation());
-        }
-    }
-
     /// The next entry; None behind the last. `cell` is lent as a buffer. Cost: none while an entry
     /// is held that comes before all others; else a read of each run whose turn it is, and two more
     /// for each where the runs changed.

@@ -230,13 +230,6 @@ impl Sweep {
         Ok(())
     }
 
-    /// Stay valid where the store took entries back since `before`: the runs are as they were.
-    pub(crate) fn keep_up(&mut self, before: (u32, u32), store: &Store<'_>) {
-        if self.generation == Some(before) {
-            self.generation = Some(store.generation());
-        }
-    }
-
     fn in_memory(&self, store: &Store<'_>, segment: Segment, from: u32, sight: &mut dyn Sight) {
         let wanted = Entry { index: self.index, code: self.code, ..Entry::default() };
         let first = store.memtable.find(segment, &wanted);
