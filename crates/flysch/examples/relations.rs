@@ -140,8 +140,8 @@ fn lamps<'ram, 's, N: flysch_nand::Nand>(
     floor: i64,
     row: &mut [u8],
 ) -> Result<u64, DbError> {
-    let scan = reader.reading()?.scan(LAMP, Direction::Forward)?;
+    let all = reader.reading()?.all(LAMP)?;
     let is_here =
         |lamp: &flysch::row::RowView<'_, '_>| Ok(lamp.column(1)? == Value::Integer(floor));
-    scan.filter(is_here).count(reader, row)
+    all.filter(is_here).count(reader, row)
 }

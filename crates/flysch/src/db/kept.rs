@@ -51,6 +51,20 @@ impl Kept {
         }
     }
 
+    /// The greatest code of a hash.
+    pub(super) const fn code_max(self) -> u64 {
+        (1 << (key::HASH_BITS - self.dropped)) - 1
+    }
+
+    pub(super) const fn is_ordered(self) -> bool {
+        matches!(self.kind, IndexKind::Ordered)
+    }
+
+    /// Whether rows of one code have an order, which their keys tell and the code does not.
+    pub(super) const fn is_grouped(self) -> bool {
+        self.may_meet && self.is_ordered()
+    }
+
     /// Bytes of a key of several columns that its code holds.
     pub(super) const fn code_size(self) -> usize {
         if self.tag.is_some() { 7 } else { 8 }

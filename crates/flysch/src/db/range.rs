@@ -80,6 +80,7 @@ impl<N: Nand> Db<'_, '_, N> {
         if indexed.kind != IndexKind::Ordered {
             return Err(DbError::Unknown);
         }
+        let kept = self.kept(table, index)?;
         for end in [least, greatest] {
             let (needed, given) = (indexed.columns.len(), end.len());
             if given > needed {
@@ -87,7 +88,6 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             check_types(declared, indexed, end)?;
         }
-        let kept = self.kept(table, index)?;
         let code = |code| kept.code(Digest { identity: 0, code });
         let from = code(key::codes(declared, indexed, least).0);
         let to = code(key::codes(declared, indexed, greatest).1);
@@ -96,17 +96,41 @@ impl<N: Nand> Db<'_, '_, N> {
             End::new(columns).ok_or(DbError::Value(ValueError::EndTooLong))
         };
         let ends = if kept.may_meet { Some((end(least)?, end(greatest)?)) } else { None };
-        let descends = direction == Direction::Backward;
-        Ok(KeyRange {
-            bounds: Bounds { table, index, ends, direction, is_unique: indexed.is_unique },
-            range: Range::between(kept.number, (from, to), descends),
+        let bounds = Bounds { table, index, ends, direction, is_unique: indexed.is_unique };
+        Ok(self.range_between(bounds, kept.number, (from, to)))
+    }
+
+    /// A cursor over all rows of a table with a primary key, by that key's index: in the order of
+    /// the keys where the index is ordered, else in no order. Cost: none. Each row then takes one
+    /// read, or none where it lies on the page of the row before, and every few dozen rows one read
+    /// of the index for each run. Rows that were replaced or deleted take none, nor do rows of
+    /// other tables. So a table that changes is read by this, and one whose rows stay, or a ring,
+    /// by [`Db::scan`]. In a schema of more than [`APART_MAX`](crate::row::APART_MAX) indexes,
+    /// hashes of several tables share an index: then each row of those tables takes a read.
+    pub fn all(&self, table: u8) -> Result<KeyRange, DbError> {
+        let primary = self.table(table)?.primary_key().ok_or(DbError::Keyless)?;
+        if primary.kind == IndexKind::Ordered {
+            return self.prefix(table, 0, &[], Direction::Forward);
+        }
+        let kept = self.kept(table, 0)?;
+        let (ends, direction, is_unique) = (None, Direction::Forward, primary.is_unique);
+        let bounds = Bounds { table, index: 0, ends, direction, is_unique };
+        Ok(self.range_between(bounds, kept.number, (0, kept.code_max())))
+    }
+
+    /// A cursor over the rows whose codes lie from one to another, and which meet the bounds.
+    const fn range_between(&self, bounds: Bounds, number: u8, codes: (u64, u64)) -> KeyRange {
+        let descends = matches!(bounds.direction, Direction::Backward);
+        KeyRange {
+            bounds,
+            range: Range::between(number, codes, descends),
             entry: None,
             passed: 0,
             last: None,
             group: None,
             since: self.since(),
             is_only: false,
-        })
+        }
     }
 }
 
@@ -130,7 +154,9 @@ impl KeyRange {
         let kept = db.kept(self.bounds.table, self.bounds.index)?;
         if db.has_lost_place(&mut self.since) {
             // Where each code has one row, the next row is found by its key, wherever it lies.
-            if !self.bounds.is_unique || kept.may_meet || self.entry.is_some() {
+            let is_amid =
+                self.entry.is_some() || self.group.as_ref().is_some_and(Group::is_under_way);
+            if !self.bounds.is_unique || kept.is_grouped() || is_amid {
                 return Err(DbError::Stale);
             }
             self.since = db.since();
@@ -205,13 +231,15 @@ impl KeyRange {
                 continue;
             };
             let is_told =
-                !kept.may_meet || is_told(db, &self.bounds, kept, (entry.pointer, place))?;
+                !kept.is_grouped() || is_told(db, &self.bounds, kept, (entry.pointer, place))?;
             if !is_told {
                 self.group = Some(Group::new(entry.code));
                 continue;
             }
-            self.is_only = self.bounds.is_unique;
-            if is_fresh && self.bounds.index == 0 {
+            // Rows of other keys may have a hash that is shared.
+            let is_its_own = kept.is_ordered() || !entry.is(SHARED);
+            self.is_only = self.bounds.is_unique && is_its_own;
+            if is_fresh && is_its_own && self.bounds.index == 0 {
                 // An update of the row need not look for it.
                 db.store.note_newest(kept.number, entry.code, Newest::At(entry.pointer));
             }

@@ -101,6 +101,11 @@ macro_rules! reads {
                 self.db.prefix(table, index, values, direction)
             }
 
+            /// A cursor over all rows of a table by its primary key, see [`Db::all`].
+            pub fn all(&self, table: u8) -> Result<KeyRange, DbError> {
+                self.db.all(table)
+            }
+
             /// A cursor over all rows of a table, see [`Db::scan`].
             pub fn scan(&self, table: u8, direction: Direction) -> Result<Scan, DbError> {
                 self.db.scan(table, direction)

@@ -56,7 +56,10 @@ pub struct Scan {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Begin a scan of a table.
+    /// Begin a scan of a table, in the order in which its rows were inserted. It reads the pages of
+    /// all rows that were written since their blocks were last freed, of this table or of others in
+    /// the same blocks, whether they are dead or not. [`Db::all`] reads what is there, in the order
+    /// of the primary key.
     pub fn scan(&self, table: u8, direction: Direction) -> Result<Scan, DbError> {
         self.scan_zone(table, direction, i64::MIN, i64::MAX)
     }

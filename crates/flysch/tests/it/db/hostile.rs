@@ -5,6 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use flysch::db::{Db, DbError, Direction, Durability, MountError, Options};
 use flysch::media::{MediaError, Partition, VERSION};
+use flysch::query::Cursor;
 use flysch::row::{Difference, Schema, Value};
 use flysch_chip::Prng;
 
@@ -151,25 +152,30 @@ fn use_all(image: &mut Image, rows: i64, depth: Depth) -> (Outcome, u64) {
 }
 
 fn scan(db: &mut Db<'_, '_, &mut Image>) -> Result<(), DbError> {
-    let mut out = vec![0; 1 << 14];
     let mut result = Ok(());
     let places = db.nand().geometry.page_count() * db.nand().geometry.page_size;
     for (table, direction) in [(0, Direction::Forward), (1, Direction::Backward)] {
         let mut scan = db.scan(table, direction)?;
-        let mut count = 0;
-        loop {
-            match scan.next(db, &mut out) {
-                Ok(Some(_)) => count += 1,
-                Ok(None) => break,
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-            assert!(count < places, "a scan ends");
-        }
+        result = result.and(read_all(db, &mut scan, places));
+        let mut all = db.all(table)?;
+        result = result.and(read_all(db, &mut all, places));
     }
     result
+}
+
+/// Pull all rows of a cursor, which comes to an end.
+fn read_all(
+    db: &mut Db<'_, '_, &mut Image>,
+    cursor: &mut impl Cursor,
+    rows_max: u32,
+) -> Result<(), DbError> {
+    let mut out = vec![0; 1 << 14];
+    for _ in 0..rows_max {
+        if cursor.next(db, &mut out)?.is_none() {
+            return Ok(());
+        }
+    }
+    panic!("a cursor ends");
 }
 
 /// Look for a number in both tables.

@@ -274,6 +274,23 @@ impl Ledger {
         Ok(found)
     }
 
+    /// All rows, by the primary keys' indexes; each row must come once.
+    fn by_keys<N: Nand>(db: &mut Db<'_, 'static, N>) -> Result<Self, DbError> {
+        let (mut found, mut out) = (Self::default(), vec![0; 1 << 14]);
+        let mut all = db.all(0)?;
+        while let Some(row) = all.next(db, &mut out)? {
+            let (id, account) = Account::read(&row)?;
+            assert!(found.accounts.insert(id, account).is_none(), "account {id} came twice");
+        }
+        let mut all = db.all(1)?;
+        while let Some(row) = all.next(db, &mut out)? {
+            let (name, item) = Item::read(&row)?;
+            let before = found.items.insert(name.clone(), item);
+            assert!(before.is_none(), "{name} came twice");
+        }
+        Ok(found)
+    }
+
     /// How many rows there are beyond those of another ledger, all of which have to be there.
     pub(super) fn beyond(&self, other: &Self, story: &str) -> usize {
         for (id, account) in &other.accounts {
@@ -293,6 +310,7 @@ impl Ledger {
         bounds: Bounds,
         story: &str,
     ) -> Result<(), DbError> {
+        assert_eq!(Self::by_keys(db)?, *self, "all rows: {story}");
         let mut out = vec![0; 1 << 14];
         for key in 0..bounds.keys.cast_signed() {
             let found = db.get(0, 0, &[Value::Integer(key)], &mut out)?;

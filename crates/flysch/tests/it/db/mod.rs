@@ -1,6 +1,7 @@
 //! The database as its user sees it: through its calls, on a simulated chip.
 
 mod alike;
+mod all;
 mod brim;
 mod bursts;
 mod campaign;

@@ -121,6 +121,12 @@ fn table<'d, N: Nand + 'd>(
         let found = scan(reader, number, direction)?;
         assert!(rows.sorted().into_iter().eq(&found), "table {} {direction:?}", table.name);
     }
+    if table.primary_key().is_some() {
+        let all = reader.reading()?.all(number)?;
+        let mut found = pull(reader, all)?;
+        found.sort();
+        assert!(rows.sorted().into_iter().eq(&found), "all of table {}", table.name);
+    }
     for (at, index) in (0..).zip(table.indexes) {
         let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
         keys.sort();

@@ -54,6 +54,9 @@ impl Walk {
         };
         let rows: Vec<&Row> = state[usize::from(number)].iter().collect();
         if rows.is_empty() || table.indexes.is_empty() || prng.below(5) == 0 {
+            if table.primary_key().is_some() && prng.below(2) == 0 {
+                return Ok(Some(walk(Way::Range(Box::new(db.all(number)?)), None)));
+            }
             return Ok(Some(walk(Way::Scan(db.scan(number, direction)?), None)));
         }
         let at = prng.below(table.indexes.len() as u64) as u8;
