@@ -7,8 +7,9 @@
 //!
 //! 1. What a reader of the present finds to be gone stays so. Only an open transaction may be
 //!    undone, so nothing is taken back once it has entries.
-//! 2. A snapshot needs the entries of rows that it shows. While one is open none is taken back. A
-//!    commit of the past is not shown where rows were ever replaced.
+//! 2. A snapshot needs the entries of rows that it shows. What a reader of the oldest one finds to
+//!    be gone, no other shows either; while one is open nobody else takes entries back. A commit of
+//!    the past is not shown where rows were ever replaced.
 //! 3. The newest of an entry and its take-backs counts. So a row that comes to the same cell, once
 //!    page numbers begin again, is found by its own entry.
 
@@ -20,17 +21,21 @@ use crate::row::RowView;
 use crate::store::Entry;
 
 impl<N: Nand> Db<'_, '_, N> {
+    /// Whether what this reader finds to be gone is so for all readers, and may be taken back.
+    pub(super) fn takes_back(&self) -> bool {
+        self.store.takes_back() && self.sees_the_oldest()
+    }
+
     /// Take back an entry that led to no current row among those sought, if its cell has rows of
     /// the key, and no others that may have the entry as well. Cost: one read at most.
     #[inline(never)]
     pub(super) fn take_back(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<(), DbError> {
-        if !self.store.takes_back() || !self.is_changed(sought.table) {
+        if !self.takes_back() || !self.is_changed(sought.table) {
             return Ok(());
         }
-        debug_assert!(!self.view.is_past(), "a snapshot forbids it, and other views of changes");
         let (schema, hash) = (self.schema, self.key);
         let kept = self.kept(sought.table, sought.index)?;
-        let index = self.index(sought.table, sought.index)?;
+        let (index, sight) = (self.index(sought.table, sought.index)?, self.view);
         debug_assert!(!index.is_unique, "newer entries hide those of a unique key");
         let stretch = self.rows_at(entry.pointer, false)?;
         let base = u64::from(stretch.base);
@@ -39,6 +44,9 @@ impl<N: Nand> Db<'_, '_, N> {
             let view = RowView::parse_front(schema, row, base)?;
             let declared = (sought.table, index);
             if sought.is_met_by(&view, (index, &hash), kept) {
+                if !sight.sees(&view) {
+                    return Ok(());
+                }
                 is_met = true;
             } else if kept.is_code_of(&view, declared, (schema, &hash), entry.code) {
                 return Ok(());

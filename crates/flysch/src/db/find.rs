@@ -118,8 +118,7 @@ impl<'s, N: Nand> Db<'_, 's, N> {
             if !candidate.is_last {
                 continue;
             }
-            let is_doubtful = sought.is_doubtful || self.view.is_past();
-            if let Some(key) = candidate.key.filter(|_| is_doubtful)
+            if let Some(key) = candidate.key.filter(|_| sought.is_doubtful)
                 && !self.is_newest(sought.table, key, pointer)?
             {
                 continue;

@@ -18,7 +18,7 @@ use super::{Db, DbError, Direction};
 use crate::media::CELL_SIZE;
 use crate::row::RowView;
 use crate::row::order::End;
-use crate::store::{All, Entry, Probe};
+use crate::store::{All, Batch, Entry, Probe};
 
 /// Rows that a pass keeps.
 const ROOM: usize = 16;
@@ -121,8 +121,48 @@ impl Group {
             if self.is_current(db, bounds, (pointer, place))? {
                 return Ok(Some((pointer, place)));
             }
+            self.pass_dead(db, bounds, pointer)?;
         }
         Ok(None)
+    }
+
+    /// Pass a row that is not current. With the last one of its cell that cell's entry is taken
+    /// back, if none of its rows with the code is current. Cost: one read, and with the last row of
+    /// a cell a lookup for each of these.
+    #[inline(never)]
+    fn pass_dead<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+        pointer: u32,
+    ) -> Result<(), DbError> {
+        let (sought, index) =
+            (bounds.sought(self.code), db.kept(bounds.table, bounds.index)?.number);
+        let is_kept = bounds.is_unique
+            || !db.takes_back()
+            || self.has_more_in(db, bounds, pointer)?
+            || db.live_row(pointer, sought, &mut 0)?.is_some();
+        if is_kept {
+            return Ok(());
+        }
+        db.take_back(sought, &Entry { index, code: self.code, pointer, flags: 0 })
+    }
+
+    /// Whether a row of a cell has not had its turn yet.
+    fn has_more_in<N: Nand>(
+        &self,
+        db: &mut Db<'_, '_, N>,
+        bounds: &Bounds,
+        pointer: u32,
+    ) -> Result<bool, DbError> {
+        let mut place = 0;
+        while db.next_row(pointer, bounds.sought(self.code), &mut place)?.is_some() {
+            let rank = db.rank_at(bounds, (pointer, place - 1))?;
+            if self.after.as_ref().is_some_and(|after| bounds.comes_before(after, &rank)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether rows may be left to be given.
@@ -188,8 +228,14 @@ impl Group {
     #[inline(never)]
     fn pass<N: Nand>(&mut self, db: &mut Db<'_, '_, N>, bounds: &Bounds) -> Result<(), DbError> {
         let mut pass = Pass::NONE;
-        let mut all = All::new(db.kept(bounds.table, bounds.index)?.number, self.code);
-        while let Some(some) = all.next(&db.store, &mut db.media, &mut db.scratch[..CELL_SIZE])? {
+        let number = db.kept(bounds.table, bounds.index)?.number;
+        let mut all = All::new(db.store.config(), number, self.code);
+        let mut some = Batch::EMPTY;
+        loop {
+            let lent = (&mut db.media, &mut db.scratch[..CELL_SIZE]);
+            if !all.next(&db.store, lent, &mut some)? {
+                break;
+            }
             for &pointer in some.as_slice() {
                 if db.may_see(pointer) {
                     self.look_in(db, bounds, pointer, &mut pass)?;

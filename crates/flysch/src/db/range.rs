@@ -207,11 +207,12 @@ impl KeyRange {
                 self.leave(entry, Some(entry.pointer));
                 continue;
             }
-            if is_past {
-                self.group = Some(Group::new(entry.code));
+            let is_direct = entry.is_sole() && !kept.is_grouped() && db.may_see(entry.pointer);
+            if is_past && !is_direct {
+                self.look_back(entry);
                 continue;
             }
-            if is_ended(entry) {
+            if is_ended(entry) && !is_past {
                 self.leave(entry, Some(entry.pointer));
                 continue;
             }
@@ -224,6 +225,10 @@ impl KeyRange {
             let found = db.live_row(entry.pointer, sought, &mut passed)?;
             self.passed = passed;
             let Some(place) = found else {
+                if is_past && is_fresh {
+                    self.look_back(entry);
+                    continue;
+                }
                 if is_fresh && !self.bounds.is_unique {
                     db.take_back(sought, &entry)?;
                 }
@@ -261,6 +266,12 @@ impl KeyRange {
                 return Ok(next);
             }
         }
+    }
+
+    /// Look at all rows of a code: the reader may see an older one than its newest entry leads to.
+    const fn look_back(&mut self, entry: Entry) {
+        (self.entry, self.passed) = (None, 0);
+        self.group = Some(Group::new(entry.code));
     }
 
     fn leave(&mut self, entry: Entry, pointer: Option<u32>) {

@@ -35,9 +35,9 @@ impl<N: Nand> Transaction<'_, '_, '_, N> {
     /// Take back everything since a savepoint. The savepoint itself stays; later ones are gone.
     /// [`DbError::Savepoint`] where it is gone itself. [`DbError::Full`] where the transaction went
     /// back some ten times already, over pages that it had programmed; it can only be rolled back
-    /// then. Cost: one read where a page was programmed since, and one for each page that the
-    /// transaction had programmed before. Entries of its rows that find no room in the memory table
-    /// go to runs once more, as those of inserts do.
+    /// then. Cost: none where nothing was done since; else one read where a page was programmed
+    /// since, and one for each page that the transaction had programmed before. Entries of its rows
+    /// that find no room in the memory table go to runs once more, as those of inserts do.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
         self.db.roll_back_to(savepoint)
     }
@@ -100,6 +100,10 @@ impl<N: Nand> Db<'_, '_, N> {
         let number = usize::from(savepoint.number);
         let mark = self.mark_of(savepoint).ok_or(DbError::Savepoint)?;
         debug_assert!(mark.rows <= self.row_count(), "a savepoint lies behind");
+        if self.stands_at(&mark) {
+            self.records.marks.truncate(number + 1);
+            return Ok(());
+        }
         self.forget_frame();
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: true, ..tx });
         // The state must keep room for the spans of mounts. Taking all back leaves no more spans
@@ -135,6 +139,14 @@ impl<N: Nand> Db<'_, '_, N> {
         PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))?;
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: false, ..tx });
         Ok(())
+    }
+
+    /// Whether nothing was appended since a mark, nor taken back in part.
+    fn stands_at(&self, mark: &Mark) -> bool {
+        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space) as u16);
+        self.check_spoilt().is_ok()
+            && (mark.rows, mark.lens) == (self.row_count(), lens)
+            && mark.first.iter().all(Option::is_none)
     }
 
     /// Derive the entries of the open transaction's rows in a space, and put them into the memory

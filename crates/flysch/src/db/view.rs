@@ -91,6 +91,8 @@ impl View {
 pub(super) struct Held {
     /// Number of open snapshots.
     count: u32,
+    /// The commit of the first of them, even if that one was closed since.
+    oldest: u32,
     /// Where the newest snapshot ends. Blocks before it rest.
     ends: Option<Ends>,
     /// The pages that the parts of the tail were to become at that moment, for new rows and each
@@ -127,6 +129,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let cold = self.media.head(Space::Cold);
         self.open_views.ends = Some(Ends { hot, cold });
         self.open_views.last = PART_SPACES.map(|space| tail_page(&self.media, space).number);
+        if self.open_views.count == 0 {
+            self.open_views.oldest = self.commit;
+        }
         self.open_views.count += 1;
         if self.open_views.generation == 0 {
             self.open_views.generation = (self.media.write as u32).wrapping_mul(0x9E37_79B1) | 1;
@@ -206,6 +211,13 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             "both or none"
         );
         self.open_views.ends.is_some()
+    }
+
+    /// Whether the reader sees what the oldest of all readers does.
+    pub(super) fn sees_the_oldest(&self) -> bool {
+        let Held { oldest, generation, .. } = self.open_views;
+        let oldest = self.has_snapshots().then_some((generation, oldest));
+        self.view.snapshot == oldest && self.view.is_past() == oldest.is_some()
     }
 
     /// Correct the ends of snapshots: the tail, with rows that they show, came to another page.

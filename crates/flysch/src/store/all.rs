@@ -2,24 +2,33 @@
 //!
 //! A [`Probe`](super::Probe) gives entries from the newest to the oldest, and a
 //! [`Range`](super::Range) in the order of their pointers. Where a code has many entries both read
-//! a unit several times. Here each unit is read once for every few dozen entries.
+//! a unit several times. Here each unit is read once for every few dozen entries: where a key has
+//! many rows by a [`Sweep`], which passes over entries that were taken back, else source by source.
 
 use flysch_nand::Nand;
 
-use super::Store;
+use super::config::Rows;
 use super::entry::{Entry, TAKE_BACK};
 use super::error::StoreError;
 use super::memtable::Segment;
 use super::probe::Place;
 use super::read::Reading;
+use super::sweep::{Batch, Sight, Sweep};
+use super::{Store, StoreConfig};
 use crate::media::Media;
-
-/// Most entries that are given at a time.
-const ROOM: usize = 32;
 
 /// A walk over the entries of one code. The store does not change until it ends.
 #[derive(Debug)]
-pub(crate) struct All {
+#[expect(clippy::large_enum_variant, reason = "one is on the stack at a time")]
+pub(crate) enum All {
+    /// By the pointers, from this one on; None behind the last.
+    Swept(Sweep, Option<u32>),
+    Listed(Listed),
+}
+
+/// A walk from source to source.
+#[derive(Debug)]
+pub(crate) struct Listed {
     index: u8,
     code: u64,
     /// The number of the present source.
@@ -30,74 +39,66 @@ pub(crate) struct All {
     passed: u16,
 }
 
-/// Pointers of some entries, each once, in ascending order.
-#[derive(Debug)]
-pub(crate) struct Pointers {
-    all: [u32; ROOM],
-    len: u8,
-}
-
-impl Pointers {
-    const fn new() -> Self {
-        Self { all: [0; ROOM], len: 0 }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u32] {
-        &self.all[..usize::from(self.len)]
-    }
-
-    const fn is_full(&self) -> bool {
-        self.len as usize == ROOM
-    }
-
-    fn add(&mut self, entry: &Entry) {
-        let len = usize::from(self.len);
-        let at = self.as_slice().partition_point(|pointer| *pointer < entry.pointer);
-        let is_there = self.as_slice().get(at) == Some(&entry.pointer);
-        if !is_there && !entry.is(TAKE_BACK) {
-            debug_assert!(len < ROOM, "there is room for it");
-            self.all.copy_within(at..len, at + 1);
-            self.all[at] = entry.pointer;
-            self.len += 1;
+impl All {
+    /// A walk over the entries of a code.
+    pub(crate) const fn new(config: &StoreConfig, index: u8, code: u64) -> Self {
+        match config.indexes[index as usize].rows {
+            Rows::Many => Self::Swept(Sweep::new(index, code), Some(0)),
+            Rows::One => Self::Listed(Listed { index, code, source: 0, unit: None, passed: 0 }),
         }
     }
-}
 
-impl All {
-    pub(crate) const fn new(index: u8, code: u64) -> Self {
-        Self { index, code, source: 0, unit: None, passed: 0 }
-    }
-
-    /// Some more entries; None behind the last. `cell` is lent as a buffer. Cost: none in the
-    /// memory table; else one read, and for the first of a run those of a lookup.
+    /// The pointers of some more entries, each once; false behind the last. `cell` is lent as a
+    /// buffer. Cost: none in the memory table; else one read, and for the first of a run those of a
+    /// lookup.
     #[inline(never)]
     pub(crate) fn next<N: Nand>(
         &mut self,
         store: &Store<'_>,
-        media: &mut Media<'_, N>,
-        cell: &mut [u8],
-    ) -> Result<Option<Pointers>, StoreError> {
-        let mut some = Pointers::new();
-        let mut reading = Reading::new(media, cell, &store.lost);
-        while let Some(place) = store.place(self.index, self.source, false) {
-            let has_more = match place {
-                Place::Memory(segment) => self.in_memory(store, segment, &mut some),
-                Place::Run(slot) => {
-                    self.in_run(store, usize::from(slot), &mut reading, &mut some)?
-                }
-            };
-            if !has_more {
-                (self.source, self.unit, self.passed) = (self.source + 1, None, 0);
+        (media, cell): (&mut Media<'_, N>, &mut [u8]),
+        some: &mut Batch,
+    ) -> Result<bool, StoreError> {
+        *some = Batch::EMPTY;
+        match self {
+            Self::Swept(_, None) => return Ok(false),
+            Self::Swept(sweep, next) => {
+                sweep.go(store, (media, cell), next.unwrap_or(0), some)?;
+                let last = some.as_slice().last().filter(|_| some.is_full());
+                *next = last.and_then(|last| last.checked_add(1));
             }
-            if some.len > 0 {
-                return Ok(Some(some));
+            Self::Listed(listed) => {
+                let mut reading = Reading::new(media, cell, &store.lost);
+                if !listed.next(store, &mut reading, some)? {
+                    return Ok(false);
+                }
             }
         }
-        Ok(None)
+        some.end();
+        Ok(true)
+    }
+}
+
+impl Listed {
+    /// Give some entries of one source; false behind the last source.
+    fn next<N: Nand>(
+        &mut self,
+        store: &Store<'_>,
+        reading: &mut Reading<'_, '_, N>,
+        some: &mut Batch,
+    ) -> Result<bool, StoreError> {
+        let Some(place) = store.place(self.index, self.source, false) else { return Ok(false) };
+        let has_more = match place {
+            Place::Memory(segment) => self.in_memory(store, segment, some),
+            Place::Run(slot) => self.in_run(store, usize::from(slot), reading, some)?,
+        };
+        if !has_more {
+            (self.source, self.unit, self.passed) = (self.source + 1, None, 0);
+        }
+        Ok(true)
     }
 
     /// Give entries of a segment of the memory table; returns whether it has more.
-    fn in_memory(&mut self, store: &Store<'_>, segment: Segment, some: &mut Pointers) -> bool {
+    fn in_memory(&mut self, store: &Store<'_>, segment: Segment, some: &mut Batch) -> bool {
         let wanted = Entry { index: self.index, code: self.code, ..Entry::default() };
         let first = store.memtable.find(segment, &wanted) + usize::from(self.passed);
         let (_, end) = store.memtable.places(segment, self.index);
@@ -109,7 +110,7 @@ impl All {
             if some.is_full() {
                 return true;
             }
-            some.add(&entry);
+            add(&entry, some);
             self.passed += 1;
         }
         false
@@ -121,7 +122,7 @@ impl All {
         store: &Store<'_>,
         slot: usize,
         reading: &mut Reading<'_, '_, N>,
-        some: &mut Pointers,
+        some: &mut Batch,
     ) -> Result<bool, StoreError> {
         let run = &store.runs.run(slot);
         let shape = store.shapes[usize::from(self.index)];
@@ -148,7 +149,7 @@ impl All {
                     self.unit = Some(unit);
                     return Ok(true);
                 }
-                some.add(&entry);
+                add(&entry, some);
                 self.passed = place;
             }
         }
@@ -156,4 +157,10 @@ impl All {
         (self.unit, self.passed) = (Some(next), 0);
         Ok(header.spills && next < section.start + section.units)
     }
+}
+
+/// Give the pointer of an entry, for which there is room.
+fn add(entry: &Entry, some: &mut Batch) {
+    debug_assert!(!entry.is(TAKE_BACK), "newer entries hide those of a unique key");
+    some.see(entry.pointer);
 }

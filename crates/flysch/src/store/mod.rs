@@ -243,13 +243,13 @@ impl<'ram> Store<'ram> {
         Ok(())
     }
 
-    /// Whether an entry may be taken back: no snapshot is open, no page is lost, the open
-    /// transaction has no entries, and more than an eighth of the memory table is free. An entry
-    /// that stays costs reads, and is never wrong.
+    /// Whether an entry may be taken back: no page is lost, the open transaction has no entries,
+    /// and more than an eighth of the memory table is free. An entry that stays costs reads, and is
+    /// never wrong.
     pub(crate) fn takes_back(&self) -> bool {
         let has_room = self.memtable.free_size() * 8 > self.config.memtable_size;
         let is_open = self.memtable.has_open() || self.has_opens();
-        !self.keeps_all && !is_open && has_room && self.lost.is_empty()
+        !is_open && has_room && self.lost.is_empty()
     }
 
     /// Take back an entry whose row is gone, in an index with many rows for each key: lookups pass

@@ -62,12 +62,19 @@ fn id_of(row: &RowView<'_, '_>) -> i64 {
 }
 
 /// Numbers of the rows that are left, and the reads for them.
-fn pull(db: &mut Store<'_>, mut cursor: impl Cursor) -> (Vec<i64>, u32) {
-    let (before, mut out, mut found) = (db.stats().counts.reads, [0; 128], Vec::new());
-    while let Some(row) = cursor.next(db, &mut out).unwrap() {
+fn pull<'d>(
+    reader: &mut impl Reader<'d, 'static, &'d mut Image>,
+    mut cursor: impl Cursor,
+) -> (Vec<i64>, u32) {
+    let (before, mut out, mut found) = (reads(reader), [0; 128], Vec::new());
+    while let Some(row) = cursor.next(reader, &mut out).unwrap() {
         found.push(id_of(&row));
     }
-    (found, db.stats().counts.reads - before)
+    (found, reads(reader) - before)
+}
+
+fn reads<'d>(reader: &mut impl Reader<'d, 'static, &'d mut Image>) -> u32 {
+    reader.reading().unwrap().stats().counts.reads
 }
 
 /// Readings come and go, and settings are set among them. A scan of the 20 settings reads all pages
@@ -93,6 +100,13 @@ fn all_rows_of_a_table_cost_as_much_among_many_dead_ones_as_among_few() {
             let (mut settings, reads) = pull(&mut db, all);
             settings.sort_unstable();
             assert!(settings.into_iter().eq(0..20), "each setting once");
+            let snapshot = db.snapshot().unwrap();
+            let mut past = db.at(&snapshot).unwrap();
+            let all = past.all(0).unwrap();
+            let (_, past_reads) = pull(&mut past, all);
+            drop(past);
+            db.release(snapshot);
+            assert!(past_reads <= reads, "{past_reads} at a snapshot, and {reads} of the present");
             let all = db.all(1).unwrap();
             let (readings, more_reads) = pull(&mut db, all);
             assert!(readings.into_iter().eq(at - 99..=at), "readings in their order");
@@ -174,6 +188,23 @@ fn each_reader_sees_its_rows() {
         let then = values(&mut db.at(&snapshot).unwrap());
         assert!(then.into_iter().eq((0..60).map(|id| (id, 0))), "capacity {capacity}");
         db.release(snapshot);
+    }
+}
+
+/// The row that was given last is set, and hides none that has the same hash.
+#[test]
+fn a_row_that_was_given_may_be_set() {
+    let (mut image, mut ram) = (Image::of(1024, 8, 48), vec![0; 12_000]);
+    let options = Options { capacity: 2, ..OPTIONS };
+    let mut db = Db::create(&mut image, &SCHEMA, options, &mut ram).unwrap();
+    (0..60).for_each(|id| set(&mut db, id, 0));
+    for place in 0..60 {
+        let (mut all, mut out, mut last) = (db.all(0).unwrap(), [0; 128], None);
+        for _ in 0..=place {
+            last = all.next(&mut db, &mut out).unwrap().map(|row| id_of(&row));
+        }
+        set(&mut db, last.unwrap(), 1);
+        assert!(values(&mut db).into_keys().eq(0..60), "after place {place}");
     }
 }
 

@@ -12,6 +12,7 @@ mod counts;
 mod criteria;
 mod cursors;
 mod cuts;
+mod dead;
 mod defects;
 mod doubts;
 mod failures;
