@@ -313,7 +313,7 @@ fn take_back<N: Nand>(
     for (&Test { index, digest, .. }, _) in many {
         let carried = Carried::Key(digest);
         let sought = Sought { table, index, carried, is_doubtful: true };
-        if db.takes_back() && db.live_row(pointer, sought, &mut 0)?.is_none() {
+        if db.takes_back(table, index)? && db.live_row(pointer, sought, &mut 0)?.is_none() {
             let (number, code) = db.code(Wanted { table, index, digest })?;
             db.take_back(sought, &Entry { index: number, code, pointer, flags: 0 })?;
         }

@@ -3,7 +3,8 @@
 //! An update puts entries of the new row. Those of the old one stay until its block is gone, and
 //! lead readers of their keys to a row that is not current: the jobs that were pending once lie
 //! before those that are. So a reader that finds such an entry takes it back. A take-back that is
-//! lost, as by a power cut, costs the next reader as much, and nothing else depends on it.
+//! lost, as by a power cut, costs the next reader as much, and nothing else depends on it. Where
+//! readers cannot keep up, updates take back the entries of the rows that they replace.
 //!
 //! 1. What a reader of the present finds to be gone stays so. Only an open transaction may be
 //!    undone, so nothing is taken back once it has entries.
@@ -16,21 +17,34 @@
 use flysch_nand::Nand;
 
 use super::find::Sought;
+use super::seek::Seat;
+use super::view::Since;
 use super::{Db, DbError};
 use crate::row::RowView;
-use crate::store::Entry;
+use crate::store::{Entry, INDEX_MAX};
+
+/// The entries of a row that is about to be replaced, as far as they are to be taken back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    /// A bit for each index of the store in which there is one, and its code.
+    indexes: u8,
+    codes: [u64; INDEX_MAX],
+    since: Since,
+}
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Whether what this reader finds to be gone is so for all readers, and may be taken back.
-    pub(super) fn takes_back(&self) -> bool {
-        self.store.takes_back() && self.sees_the_oldest()
+    /// Whether what this reader finds to be gone is so for all readers, and entries of an index may
+    /// be taken back.
+    pub(super) fn takes_back(&mut self, table: u8, index: u8) -> Result<bool, DbError> {
+        let number = self.kept(table, index)?.number;
+        Ok(self.sees_the_oldest() && self.store.takes_back(number))
     }
 
     /// Take back an entry that led to no current row among those sought, if its cell has rows of
     /// the key, and no others that may have the entry as well. Cost: one read at most.
     #[inline(never)]
     pub(super) fn take_back(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<(), DbError> {
-        if !self.takes_back() || !self.is_changed(sought.table) {
+        if !self.is_changed(sought.table) || !self.takes_back(sought.table, sought.index)? {
             return Ok(());
         }
         let (schema, hash) = (self.schema, self.key);
@@ -54,6 +68,61 @@ impl<N: Nand> Db<'_, '_, N> {
         }
         if is_met {
             self.store.take_back(entry);
+        }
+        Ok(())
+    }
+
+    /// The entries of a row that updates take back, before it is replaced. Cost: nothing: the row
+    /// was just read.
+    #[inline(never)]
+    pub(super) fn leaving(&mut self, old: Seat) -> Result<Leaving, DbError> {
+        let mut leaving = Leaving { indexes: 0, codes: [0; INDEX_MAX], since: self.since() };
+        let table = old.head.table;
+        for (number, index) in (0..).zip(self.table(table)?.indexes) {
+            let kept = self.kept(table, number)?;
+            if !index.is_unique
+                && self.store.goes_ahead(kept.number)
+                && !self.has_snapshots()
+                && let Some(code) = self.own_code(old, number)?
+            {
+                leaving.indexes |= 1 << kept.number;
+                leaving.codes[usize::from(kept.number)] = code;
+            }
+        }
+        Ok(leaving)
+    }
+
+    /// The code of a row in an index; None where another row of its cell may have it too.
+    fn own_code(&mut self, seat: Seat, index: u8) -> Result<Option<u64>, DbError> {
+        let (schema, hash, table) = (self.schema, self.key, seat.head.table);
+        let (kept, declared) = (self.kept(table, index)?, self.index(table, index)?);
+        let digest = self.front_at(seat.pointer, seat.place)?.digest(declared, &hash);
+        let Ok(code) = digest.map(|digest| kept.code(digest)) else { return Ok(None) };
+        let stretch = self.rows_at(seat.pointer, false)?;
+        let base = u64::from(stretch.base);
+        for (place, row) in (0..).zip(stretch.rows()) {
+            let view = RowView::parse_front(schema, row, base)?;
+            let has_code = || kept.is_code_of(&view, (table, declared), (schema, &hash), code);
+            if place != seat.place && has_code() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(code))
+    }
+
+    /// Note that a row was replaced, by the row of this pointer, and take its entries back.
+    #[inline(never)]
+    pub(super) fn leave(&mut self, old: Seat, leaving: Leaving, new: u32) -> Result<(), DbError> {
+        self.note_dead(old.pointer, old.len);
+        // The new row may have the same entries, or the old one come to another page.
+        if new == old.pointer || self.leads_elsewhere(leaving.since) {
+            return Ok(());
+        }
+        for (index, code) in (0..).zip(leaving.codes) {
+            if leaving.indexes >> index & 1 == 1 {
+                let entry = Entry { index, code, pointer: old.pointer, flags: 0 };
+                self.store.take_back_ahead(&entry)?;
+            }
         }
         Ok(())
     }

@@ -139,7 +139,7 @@ impl Group {
         let (sought, index) =
             (bounds.sought(self.code), db.kept(bounds.table, bounds.index)?.number);
         let is_kept = bounds.is_unique
-            || !db.takes_back()
+            || !db.takes_back(bounds.table, bounds.index)?
             || self.has_more_in(db, bounds, pointer)?
             || db.live_row(pointer, sought, &mut 0)?.is_some();
         if is_kept {

@@ -97,7 +97,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         check(self.table(table)?, values)?;
         let is_shared = self.check_unique(table, values, None)?;
         self.obey(table, values, found)?;
-        self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)
+        self.append(RowHead { table, kind: RowKind::Row, is_shared }, values).map(drop)
     }
 
     /// Replace the row that has the same primary key as `values`; false where there is none.
@@ -154,9 +154,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.obey(table, values, found)?;
         self.set_changed(table);
-        self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
-        self.note_dead(old.pointer, old.len);
-        Ok(())
+        let leaving = self.leaving(old)?;
+        let new = self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
+        self.leave(old, leaving, new)
     }
 
     /// The digest of a row's primary key; None where the table has none.
@@ -185,8 +185,9 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.set_changed(table);
         let is_shared = old.head.is_shared;
-        self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
-        self.note_dead(old.pointer, old.len);
+        let leaving = self.leaving(old)?;
+        let new = self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
+        self.leave(old, leaving, new)?;
         Ok(true)
     }
 
@@ -247,8 +248,8 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         if is_spoilt { Err(DbError::Savepoint) } else { Ok(()) }
     }
 
-    /// Append a row. The values of a tombstone are those of the primary key.
-    pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<(), DbError> {
+    /// Append a row; returns its pointer. The values of a tombstone are those of the primary key.
+    pub(super) fn append(&mut self, head: RowHead, values: &[Value<'_>]) -> Result<u32, DbError> {
         debug_assert!(self.under_way.is_some(), "rows are appended by a transaction");
         debug_assert!(self.doubt.is_none(), "what the open found is certain");
         self.check_spoilt()?;
@@ -308,7 +309,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
                 slices = slices.min(self.store.slices_due());
             }
         }
-        Ok(())
+        Ok(at.pointer(self.media.layout()))
     }
 }
 

@@ -251,17 +251,13 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// Insert an entry, as a number, at its place, and remove what it replaces or cancels.
+    /// Insert an entry, as a number, at its place, and remove what it replaces.
     fn insert(&mut self, segment: Segment, at: usize, word: u128, keeps_all: bool) {
         let side = self.sides[at];
         let entry = side.entry(word);
         let place = self.find(segment, &entry);
-        if !keeps_all && let Some((ended, replaces)) = self.ended(segment, &entry, place) {
-            if replaces {
-                self.shift(at, ended, place, word);
-            } else {
-                self.remove(segment, at, ended);
-            }
+        if !keeps_all && let Some(ended) = self.ended(segment, &entry, place) {
+            self.shift(at, ended, place, word);
             return;
         }
         let (_, end) = side.range(Segment::Open);
@@ -276,10 +272,10 @@ impl<'ram> Memtable<'ram> {
         }
     }
 
-    /// The place of the older entry that `entry`, which is to be put at `place`, replaces or
-    /// cancels; and whether `entry` is put there. A take-back and its entry cancel each other. None
-    /// where there is no such entry.
-    fn ended(&self, segment: Segment, entry: &Entry, place: usize) -> Option<(usize, bool)> {
+    /// The place of the older entry that `entry`, which is to be put at `place`, replaces; None
+    /// where there is no such entry. What takes an entry back needs as much room as the entry:
+    /// after a power cut that is there again.
+    fn ended(&self, segment: Segment, entry: &Entry, place: usize) -> Option<usize> {
         let at = self.side_of(entry.index);
         let is_unique = self.shapes[usize::from(entry.index)].is_unique;
         let (_, end) = self.sides[at].range(segment);
@@ -289,15 +285,14 @@ impl<'ram> Memtable<'ram> {
                 && (is_unique || old.pointer == entry.pointer)
         });
         if entry.is(TAKE_BACK) {
-            let found = group.find(|(_, old)| old.pointer == entry.pointer);
-            return found.filter(|(_, old)| !old.is(TAKE_BACK)).map(|(place, _)| (place, false));
+            return group.find(|(_, old)| old.pointer == entry.pointer).map(|(place, _)| place);
         }
         // Rows of several keys may begin in one cell, so an entry that differs in its flags stays.
         let is_same =
             |old: &Entry| old.pointer == entry.pointer && (!is_unique || old.flags == entry.flags);
         let is_replaced =
             |old: &Entry| is_same(old) || is_unique && entry.is_sole() && old.is_sole();
-        group.find(|(_, old)| is_replaced(old)).map(|(place, _)| (place, true))
+        group.find(|(_, old)| is_replaced(old)).map(|(place, _)| place)
     }
 
     /// Put `word` at `to`, over the entry at `from` behind it; those between move by one.
@@ -308,18 +303,6 @@ impl<'ram> Memtable<'ram> {
             self.write(at, place + 1, moved);
         }
         self.write(at, to, word);
-    }
-
-    fn remove(&mut self, segment: Segment, at: usize, place: usize) {
-        let (_, end) = self.sides[at].range(Segment::Open);
-        for next in place + 1..end {
-            let moved = self.word(at, next);
-            self.write(at, next - 1, moved);
-        }
-        match segment {
-            Segment::Open => self.sides[at].open -= 1,
-            Segment::Committed => self.sides[at].committed -= 1,
-        }
     }
 
     fn side_of(&self, index: u8) -> usize {

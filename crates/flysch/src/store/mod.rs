@@ -48,6 +48,7 @@ mod splitters;
 mod state;
 mod sweep;
 mod table;
+mod take_backs;
 mod unit;
 mod watch;
 mod writer;
@@ -81,6 +82,7 @@ use self::newest::Noted;
 use self::put_off::PutOff;
 use self::run::{Head, OPEN, Run};
 use self::table::Runs;
+use self::take_backs::Behind;
 use crate::media::{Media, Numbers, Space};
 
 /// Memory that the caller lends for one call.
@@ -140,6 +142,7 @@ pub struct Store<'ram> {
     lost: Lost,
     hints: Hints,
     noted: Noted,
+    behind: Behind,
 }
 
 /// How far the session has come.
@@ -192,6 +195,7 @@ impl<'ram> Store<'ram> {
             lost: Lost::NONE,
             hints: Hints::new(),
             noted: Noted::new(),
+            behind: Behind::NONE,
         }
     }
 
@@ -241,26 +245,6 @@ impl<'ram> Store<'ram> {
         self.noted.forget(entry.index, entry.code);
         self.puts = self.puts.wrapping_add(1);
         Ok(())
-    }
-
-    /// Whether an entry may be taken back: no page is lost, the open transaction has no entries,
-    /// and more than an eighth of the memory table is free. An entry that stays costs reads, and is
-    /// never wrong.
-    pub(crate) fn takes_back(&self) -> bool {
-        let has_room = self.memtable.free_size() * 8 > self.config.memtable_size;
-        let is_open = self.memtable.has_open() || self.has_opens();
-        !is_open && has_room && self.lost.is_empty()
-    }
-
-    /// Take back an entry whose row is gone, in an index with many rows for each key: lookups pass
-    /// it, and merges drop it. That is no change for cursors: one that holds the entry still finds
-    /// its row gone. Cost: none.
-    pub(crate) fn take_back(&mut self, entry: &Entry) {
-        debug_assert!(!self.has_one_row(entry.index), "newer entries hide those of a unique key");
-        debug_assert!(self.takes_back(), "nothing may need the entry");
-        debug_assert!(self.is_updated(entry.index), "lookups begin at the newest entries");
-        self.memtable.put(&Entry { flags: TAKE_BACK, ..*entry }, false);
-        self.memtable.commit(false);
     }
 
     /// Whether there is room for `count` entries, of whichever index.

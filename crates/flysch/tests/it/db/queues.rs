@@ -48,20 +48,19 @@ fn look(db: &mut Db<'_, '_, &mut Image>, newest: Option<i64>) -> u32 {
 /// not: after 5,000 of them a lookup took 948 reads.
 #[test]
 fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
-    // Jobs that are done between two looks, and most reads of the first look and of the next ones.
-    for (count, first, most) in [(1, 20, 20), (20, 50, 40)] {
+    // Jobs that are done between two looks.
+    for count in [1, 20] {
         for deletes in [false, true] {
             let (mut image, mut ram) = (Image::of(2048, 32, 96), vec![0; 20_000]);
             let mut db = Db::create(&mut image, &JOBS, OPTIONS, &mut ram).unwrap();
-            let mut reads = (0, 0);
+            let mut most = 0;
             for id in 0..3_000 {
                 let mut tx = db.begin().unwrap();
                 tx.insert(0, &[id.into(), PENDING.into(), (id * 10).into()]).unwrap();
                 tx.commit(Durability::Durable).unwrap();
                 let is_seen = (id + 1) % count == 0;
                 if is_seen {
-                    reads.0 = reads.0.max(look(&mut db, Some(id)));
-                    reads.1 = reads.1.max(look(&mut db, Some(id)));
+                    most = most.max(look(&mut db, Some(id))).max(look(&mut db, Some(id)));
                 }
                 let mut tx = db.begin().unwrap();
                 let was_there = if deletes {
@@ -72,12 +71,11 @@ fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
                 assert_eq!(was_there, Ok(true));
                 tx.commit(Durability::Durable).unwrap();
                 if is_seen {
-                    reads.1 = reads.1.max(look(&mut db, None));
+                    most = most.max(look(&mut db, None));
                 }
-                let is_bounded = reads.0 <= first && reads.1 <= most;
-                assert!(is_bounded, "{count} at a time, job {id}, {deletes}: {reads:?} reads");
+                assert!(most <= 35, "{count} at a time, job {id}, {deletes}: {most} reads");
             }
-            println!("{count} jobs at a time, deletes: {deletes}: {reads:?} reads");
+            println!("{count} jobs at a time, deletes: {deletes}: {most} reads at most");
         }
     }
 }
