@@ -26,9 +26,9 @@ use crate::store::{Entry, INDEX_MAX};
 /// The entries of a row that is about to be replaced, as far as they are to be taken back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    /// A bit for each index of the store in which there is one, and its code.
-    indexes: u8,
-    codes: [u64; INDEX_MAX],
+    /// Numbers of indexes of the table, with the row's code in each of them.
+    codes: [(u8, u64); INDEX_MAX],
+    len: u8,
     since: Since,
 }
 
@@ -76,17 +76,18 @@ impl<N: Nand> Db<'_, '_, N> {
     /// was just read.
     #[inline(never)]
     pub(super) fn leaving(&mut self, old: Seat) -> Result<Leaving, DbError> {
-        let mut leaving = Leaving { indexes: 0, codes: [0; INDEX_MAX], since: self.since() };
+        let mut leaving = Leaving { codes: [(0, 0); INDEX_MAX], len: 0, since: self.since() };
         let table = old.head.table;
         for (number, index) in (0..).zip(self.table(table)?.indexes) {
             let kept = self.kept(table, number)?;
+            let place = leaving.codes.get_mut(usize::from(leaving.len));
             if !index.is_unique
                 && self.store.goes_ahead(kept.number)
                 && !self.has_snapshots()
-                && let Some(code) = self.own_code(old, number)?
+                && let (Some(place), Some(code)) = (place, self.own_code(old, number)?)
             {
-                leaving.indexes |= 1 << kept.number;
-                leaving.codes[usize::from(kept.number)] = code;
+                *place = (number, code);
+                leaving.len += 1;
             }
         }
         Ok(leaving)
@@ -114,14 +115,20 @@ impl<N: Nand> Db<'_, '_, N> {
     #[inline(never)]
     pub(super) fn leave(&mut self, old: Seat, leaving: Leaving, new: u32) -> Result<(), DbError> {
         self.note_dead(old.pointer, old.len);
-        // The new row may have the same entries, or the old one come to another page.
-        if new == old.pointer || self.leads_elsewhere(leaving.since) {
+        if self.leads_elsewhere(leaving.since) {
+            // The row came to another page.
             return Ok(());
         }
-        for (index, code) in (0..).zip(leaving.codes) {
-            if leaving.indexes >> index & 1 == 1 {
-                let entry = Entry { index, code, pointer: old.pointer, flags: 0 };
-                self.store.take_back_ahead(&entry)?;
+        for &(number, code) in &leaving.codes[..usize::from(leaving.len)] {
+            // The new row may have the same entry.
+            if new != old.pointer || self.own_code(old, number)?.is_some() {
+                let index = self.kept(old.head.table, number)?.number;
+                self.store.take_back_ahead(&Entry {
+                    index,
+                    code,
+                    pointer: old.pointer,
+                    flags: 0,
+                })?;
             }
         }
         Ok(())

@@ -42,6 +42,16 @@ impl Entry {
     pub(crate) const fn is_sole(&self) -> bool {
         self.flags & (SHARED | TAKE_BACK) == 0
     }
+
+    /// The take-back of an entry that was in the same memory: it keeps that entry's room, and is
+    /// not flushed.
+    pub(crate) const fn spent(self) -> Self {
+        Self { flags: TAKE_BACK | TOMBSTONE, ..self }
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is(TAKE_BACK | TOMBSTONE)
+    }
 }
 
 /// How many bits the entries of an index have, and how they are ordered.

@@ -2,6 +2,8 @@
 //!
 //! 1. A run names programmed pages only: entries of rows that are in the tail stay in RAM.
 //! 2. Open entries become a run of their own. Committed entries are flushed before them.
+//! 3. A take-back of an entry that was in RAM is not flushed, nor is the entry. Where an older run
+//!    has the same entry, the next reader that meets it takes it back.
 
 use flysch_nand::Nand;
 
@@ -40,7 +42,7 @@ impl Flushed<'_, '_> {
         let (from, to) = self.memtable.places(self.segment, index);
         let entries =
             (from.max(place)..to).map(move |place| (place, self.memtable.entry(index, place)));
-        entries.filter(|(_, entry)| (self.is_due)(entry.pointer))
+        entries.filter(|(_, entry)| (self.is_due)(entry.pointer) && !entry.is_spent())
     }
 }
 
@@ -145,6 +147,8 @@ impl Store<'_> {
         if programs > 0 {
             self.reach = Reach::Flush;
             self.take_over(&mut out.run, segment, is_due);
+        } else {
+            self.forget(segment, is_due);
         }
         Ok(programs)
     }
@@ -192,6 +196,12 @@ impl Store<'_> {
         }
         self.mark(at, LEARNT);
         self.run_changes += 1;
+        self.forget(segment, is_due);
+    }
+
+    /// Remove from RAM what was flushed, and take-backs that are of no use without it.
+    fn forget(&mut self, segment: Segment, is_due: &IsDue<'_>) {
         self.memtable.retain(segment, |entry| !is_due(entry.pointer));
+        self.puts = self.puts.wrapping_add(1);
     }
 }

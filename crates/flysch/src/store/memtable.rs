@@ -257,6 +257,12 @@ impl<'ram> Memtable<'ram> {
         let entry = side.entry(word);
         let place = self.find(segment, &entry);
         if !keeps_all && let Some(ended) = self.ended(segment, &entry, place) {
+            let old = side.entry(self.word(at, ended));
+            let is_unique = self.shapes[usize::from(entry.index)].is_unique;
+            // A take-back of an older entry stays one.
+            let is_needed = is_unique || old.is(TAKE_BACK) && !old.is_spent();
+            let is_spent = entry.is(TAKE_BACK) && !is_needed;
+            let word = if is_spent { side.word(&entry.spent()) } else { word };
             self.shift(at, ended, place, word);
             return;
         }

@@ -125,6 +125,30 @@ fn entries_that_were_taken_back_have_room_after_a_cut() {
     }
 }
 
+/// Once readers fell behind, updates take back the entries of the rows that they replace; but not
+/// those that the new row has as well.
+#[test]
+fn a_row_that_is_replaced_in_its_cell_is_found() {
+    let note = "a".repeat(120);
+    for size in (10_000..16_000).step_by(300) {
+        let (mut image, mut ram) = (Image::of(2048, 32, 96), vec![0; size]);
+        let mut db = Db::create(&mut image, &PEOPLE, OPTIONS, &mut ram).unwrap();
+        for turn in 0..8 {
+            for id in 0..COUNT {
+                put_with(&mut db, id, turn, Value::Text(&note));
+                if turn > 3 {
+                    put_with(&mut db, id, turn, Value::Text(&note));
+                }
+            }
+            for city in 0..=turn {
+                let found = in_city(&mut db, city).unwrap();
+                let wanted = if city == turn { 0..COUNT } else { 0..0 };
+                assert!(found.into_iter().eq(wanted), "{size} bytes, turn {turn}, city {city}");
+            }
+        }
+    }
+}
+
 /// A report is made from a snapshot while people move, again and again. It met all people who ever
 /// lived in the city, more and more of them.
 #[test]
