@@ -380,7 +380,7 @@ mod tests {
         listed(&table, Segment::Committed, 2, &[(u64::MAX, 3)]);
         table.put(&entry(0, 5, 11, SHARED | TAKE_BACK), false);
         table.commit(false);
-        listed(&table, Segment::Committed, 0, &[(5, 13), (5, 12)]);
+        listed(&table, Segment::Committed, 0, &[(5, 11), (5, 13), (5, 12)]);
     }
 
     #[test]
@@ -395,10 +395,21 @@ mod tests {
         table.put(&entry(1, 5, 8, TAKE_BACK), false);
         listed(&table, Segment::Open, 1, &[(5, 3), (5, 8)]);
         table.commit(false);
-        listed(&table, Segment::Committed, 1, &[(5, 7), (5, 8), (5, 9)]);
+        // What is taken back keeps its room, and an entry that was elsewhere is not forgotten.
+        listed(&table, Segment::Committed, 1, &[(5, 3), (5, 7), (5, 8), (5, 9)]);
+        let is_spent = |table: &Memtable<'_>, wanted| {
+            let place = table.find(Segment::Committed, &entry(1, 5, wanted, 0));
+            table.entry(1, place).is_spent()
+        };
+        assert!(is_spent(&table, 3) && !is_spent(&table, 8));
         table.put(&entry(1, 4, 1, 0), false);
         table.roll_back();
-        assert_eq!(table.len(), 3);
+        assert_eq!(table.len(), 4);
+        for pointer in [3, 8] {
+            table.put(&entry(1, 5, pointer, TAKE_BACK), false);
+            table.commit(false);
+        }
+        assert!(is_spent(&table, 3) && !is_spent(&table, 8), "a second time");
     }
 
     #[test]
