@@ -48,8 +48,8 @@ fn look(db: &mut Db<'_, '_, &mut Image>, newest: Option<i64>) -> u32 {
 /// not: after 5,000 of them a lookup took 948 reads.
 #[test]
 fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
-    // Jobs that are done between two looks.
-    for count in [1, 20, 100] {
+    // Jobs that are done between two looks, and most reads of a look.
+    for (count, most_allowed) in [(1, 15), (20, 30), (100, 45)] {
         for deletes in [false, true] {
             let (mut image, mut ram) = (Image::of(2048, 32, 96), vec![0; 20_000]);
             let mut db = Db::create(&mut image, &JOBS, OPTIONS, &mut ram).unwrap();
@@ -73,7 +73,10 @@ fn a_queue_reads_as_much_after_many_jobs_as_after_few() {
                 if is_seen {
                     most = most.max(look(&mut db, None));
                 }
-                assert!(most <= 40, "{count} at a time, job {id}, {deletes}: {most} reads");
+                assert!(
+                    most <= most_allowed,
+                    "{count} at a time, job {id}, {deletes}: {most} reads"
+                );
             }
             println!("{count} jobs at a time, deletes: {deletes}: {most} reads at most");
         }
