@@ -72,8 +72,8 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(())
     }
 
-    /// The entries of a row that updates take back, before it is replaced. Cost: nothing: the row
-    /// was just read.
+    /// The entries of a row that updates take back, before it is replaced. Cost: none as long as
+    /// readers keep up; else one read, unless the row's page was the last that was read.
     #[inline(never)]
     pub(super) fn leaving(&mut self, old: Seat) -> Result<Leaving, DbError> {
         let mut leaving = Leaving { codes: [(0, 0); INDEX_MAX], len: 0, since: self.since() };
