@@ -213,9 +213,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let is_shared = seat.head.is_shared;
         self.set_changed(seat.head.table);
         let head = RowHead { kind: RowKind::Tombstone, is_shared, ..seat.head };
-        let leaving = self.leaving(seat)?;
-        let new = self.append(head, &values[..columns.len()])?;
-        self.leave(seat, leaving, new)
+        self.append_over(seat, head, &values[..columns.len()])
     }
 
     /// Set the columns of a foreign key to null in a row that refers by it.

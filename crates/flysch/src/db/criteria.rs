@@ -18,7 +18,7 @@ use super::view::Since;
 use super::{Db, DbError};
 use crate::media::CELL_SIZE;
 use crate::row::{Digest, HashKey, RowView, Value};
-use crate::store::{Batch, Entry, Marks, Sight, Sweep};
+use crate::store::{Batch, Marks, Sight, Sweep};
 
 /// A condition: the columns of an index have these values.
 #[derive(Clone, Copy, Debug)]
@@ -284,8 +284,7 @@ impl Stand {
         for place in places(tests).nth(usize::from(self.driver)).into_iter().flatten() {
             sources[place].show(db, (self.table, &tests[place]), from, &mut self.batch)?;
         }
-        let last = self.batch.as_slice().last().filter(|_| self.batch.is_full());
-        self.rest = last.and_then(|last| last.checked_add(1));
+        self.rest = self.batch.rest();
         self.batch.end();
         let all = (0..).zip(places(tests));
         for (_, places) in all.filter(|(number, _)| *number != self.driver) {
@@ -313,10 +312,8 @@ fn take_back<N: Nand>(
     for (&Test { index, digest, .. }, _) in many {
         let carried = Carried::Key(digest);
         let sought = Sought { table, index, carried, is_doubtful: true };
-        if db.takes_back(table, index)? && db.live_row(pointer, sought, &mut 0)?.is_none() {
-            let (number, code) = db.code(Wanted { table, index, digest })?;
-            db.take_back(sought, &Entry { index: number, code, pointer, flags: 0 })?;
-        }
+        let (_, code) = db.code(Wanted { table, index, digest })?;
+        db.take_back_cell(sought, code, pointer)?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use super::find::Sought;
 use super::seek::Seat;
 use super::view::Since;
 use super::{Db, DbError};
-use crate::row::RowView;
+use crate::row::{RowHead, RowView, Value};
 use crate::store::{Entry, INDEX_MAX};
 
 /// The entries of a row that is about to be replaced, as far as they are to be taken back.
@@ -40,10 +40,32 @@ impl<N: Nand> Db<'_, '_, N> {
         Ok(self.sees_the_oldest() && self.store.takes_back(number))
     }
 
-    /// Take back an entry that led to no current row among those sought, if its cell has rows of
-    /// the key, and no others that may have the entry as well. Cost: one read at most.
+    /// Take back the entry of this code and pointer, if none of the rows that are sought in its
+    /// cell is current. Cost: for each of them as much as for a row that is given.
+    pub(super) fn take_back_cell(
+        &mut self,
+        sought: Sought<'_>,
+        code: u64,
+        pointer: u32,
+    ) -> Result<(), DbError> {
+        if self.takes_back(sought.table, sought.index)?
+            && self.live_row(pointer, sought, &mut 0)?.is_none()
+        {
+            self.take_back(sought, code, pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Take back the entry of this code and pointer, which led to no current row among those
+    /// sought, if its cell has rows of the key, and no others that may have the entry as well.
+    /// Cost: one read at most.
     #[inline(never)]
-    pub(super) fn take_back(&mut self, sought: Sought<'_>, entry: &Entry) -> Result<(), DbError> {
+    pub(super) fn take_back(
+        &mut self,
+        sought: Sought<'_>,
+        code: u64,
+        pointer: u32,
+    ) -> Result<(), DbError> {
         if !self.is_changed(sought.table) || !self.takes_back(sought.table, sought.index)? {
             return Ok(());
         }
@@ -51,7 +73,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let kept = self.kept(sought.table, sought.index)?;
         let (index, sight) = (self.index(sought.table, sought.index)?, self.view);
         debug_assert!(!index.is_unique, "newer entries hide those of a unique key");
-        let stretch = self.rows_at(entry.pointer, false)?;
+        let stretch = self.rows_at(pointer, false)?;
         let base = u64::from(stretch.base);
         let mut is_met = false;
         for row in stretch.rows() {
@@ -62,27 +84,40 @@ impl<N: Nand> Db<'_, '_, N> {
                     return Ok(());
                 }
                 is_met = true;
-            } else if kept.is_code_of(&view, declared, (schema, &hash), entry.code) {
+            } else if kept.is_code_of(&view, declared, (schema, &hash), code) {
                 return Ok(());
             }
         }
         if is_met {
-            self.store.take_back(entry);
+            self.store.take_back(&Entry { index: kept.number, code, pointer, flags: 0 });
         }
         Ok(())
     }
 
-    /// The entries of a row that updates take back, before it is replaced. Cost: none as long as
-    /// readers keep up; else one read, unless the row's page was the last that was read.
+    /// Append a row in place of another one, which may be its tombstone, and take back the entries
+    /// of that one where updates do. Cost: as an append, and where updates do one read more, unless
+    /// the old row's page was the last that was read.
+    pub(super) fn append_over(
+        &mut self,
+        old: Seat,
+        head: RowHead,
+        values: &[Value<'_>],
+    ) -> Result<(), DbError> {
+        let leaving = self.leaving(old)?;
+        let new = self.append(head, values)?;
+        self.leave(old, leaving, new)
+    }
+
+    /// The entries of a row that updates take back.
     #[inline(never)]
-    pub(super) fn leaving(&mut self, old: Seat) -> Result<Leaving, DbError> {
+    fn leaving(&mut self, old: Seat) -> Result<Leaving, DbError> {
         let mut leaving = Leaving { codes: [(0, 0); INDEX_MAX], len: 0, since: self.since() };
         let table = old.head.table;
-        for (number, index) in (0..).zip(self.table(table)?.indexes) {
+        let indexes = (0..).zip(self.table(table)?.indexes);
+        for (number, _) in indexes.filter(|(_, index)| !index.is_unique) {
             let kept = self.kept(table, number)?;
             let place = leaving.codes.get_mut(usize::from(leaving.len));
-            if !index.is_unique
-                && self.store.goes_ahead(kept.number)
+            if self.store.goes_ahead(kept.number)
                 && !self.has_snapshots()
                 && let (Some(place), Some(code)) = (place, self.own_code(old, number)?)
             {
@@ -113,7 +148,7 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Note that a row was replaced, by the row of this pointer, and take its entries back.
     #[inline(never)]
-    pub(super) fn leave(&mut self, old: Seat, leaving: Leaving, new: u32) -> Result<(), DbError> {
+    fn leave(&mut self, old: Seat, leaving: Leaving, new: u32) -> Result<(), DbError> {
         self.note_dead(old.pointer, old.len);
         if self.leads_elsewhere(leaving.since) {
             // The row came to another page.
@@ -122,13 +157,8 @@ impl<N: Nand> Db<'_, '_, N> {
         for &(number, code) in &leaving.codes[..usize::from(leaving.len)] {
             // The new row may have the same entry.
             if new != old.pointer || self.own_code(old, number)?.is_some() {
-                let index = self.kept(old.head.table, number)?.number;
-                self.store.take_back_ahead(&Entry {
-                    index,
-                    code,
-                    pointer: old.pointer,
-                    flags: 0,
-                })?;
+                let (index, pointer) = (self.kept(old.head.table, number)?.number, old.pointer);
+                self.store.take_back_ahead(&Entry { index, code, pointer, flags: 0 })?;
             }
         }
         Ok(())

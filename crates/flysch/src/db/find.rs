@@ -336,7 +336,7 @@ impl Find {
                 return Ok(Some((entry.pointer, place)));
             }
             if is_first {
-                db.take_back(sought, &entry)?;
+                db.take_back(sought, entry.code, entry.pointer)?;
             }
             (self.entry, self.passed, self.last) = (None, 0, Some(entry.pointer));
         }

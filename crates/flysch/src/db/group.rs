@@ -136,16 +136,13 @@ impl Group {
         bounds: &Bounds,
         pointer: u32,
     ) -> Result<(), DbError> {
-        let (sought, index) =
-            (bounds.sought(self.code), db.kept(bounds.table, bounds.index)?.number);
-        let is_kept = bounds.is_unique
+        let stays = bounds.is_unique
             || !db.takes_back(bounds.table, bounds.index)?
-            || self.has_more_in(db, bounds, pointer)?
-            || db.live_row(pointer, sought, &mut 0)?.is_some();
-        if is_kept {
+            || self.has_more_in(db, bounds, pointer)?;
+        if stays {
             return Ok(());
         }
-        db.take_back(sought, &Entry { index, code: self.code, pointer, flags: 0 })
+        db.take_back_cell(bounds.sought(self.code), self.code, pointer)
     }
 
     /// Whether a row of a cell has not had its turn yet.

@@ -80,7 +80,6 @@ impl<N: Nand> Db<'_, '_, N> {
         if indexed.kind != IndexKind::Ordered {
             return Err(DbError::Unknown);
         }
-        let kept = self.kept(table, index)?;
         for end in [least, greatest] {
             let (needed, given) = (indexed.columns.len(), end.len());
             if given > needed {
@@ -88,6 +87,7 @@ impl<N: Nand> Db<'_, '_, N> {
             }
             check_types(declared, indexed, end)?;
         }
+        let kept = self.kept(table, index)?;
         let code = |code| kept.code(Digest { identity: 0, code });
         let from = code(key::codes(declared, indexed, least).0);
         let to = code(key::codes(declared, indexed, greatest).1);
@@ -230,7 +230,7 @@ impl KeyRange {
                     continue;
                 }
                 if is_fresh && !self.bounds.is_unique {
-                    db.take_back(sought, &entry)?;
+                    db.take_back(sought, entry.code, entry.pointer)?;
                 }
                 self.leave(entry, Some(entry.pointer));
                 continue;

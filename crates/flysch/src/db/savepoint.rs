@@ -52,8 +52,7 @@ impl<N: Nand> Db<'_, '_, N> {
     /// Make a savepoint in the open transaction.
     pub(super) fn mark(&mut self) -> Result<Savepoint, DbError> {
         debug_assert!(self.under_way.is_some(), "a savepoint is one of a transaction");
-        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space) as u16);
-        let first = [None; PART_SPACES.len()];
+        let (lens, first) = (self.tail_lens(), [None; PART_SPACES.len()]);
         let (rows, came) = (self.row_count(), self.records.came());
         self.savepoints = self.savepoints.wrapping_add(1);
         let serial = self.savepoints;
@@ -133,9 +132,7 @@ impl<N: Nand> Db<'_, '_, N> {
         let is_set = self.records.marks.push(Mark { first: [None; PART_SPACES.len()], ..mark });
         debug_assert!(is_set, "there was room for it before");
         debug_assert!(self.records.marks.len() == number + 1, "later savepoints are gone");
-        let tail = &self.records.tail;
-        let lens = PART_SPACES.map(|it| tail.len_of(it) as u16);
-        debug_assert!(lens == mark.lens, "the tail is as it was");
+        debug_assert!(self.tail_lens() == mark.lens, "the tail is as it was");
         PART_SPACES.into_iter().try_for_each(|space| self.derive_open(space))?;
         self.under_way = self.under_way.map(|tx| UnderWay { is_spoilt: false, ..tx });
         Ok(())
@@ -143,10 +140,14 @@ impl<N: Nand> Db<'_, '_, N> {
 
     /// Whether nothing was appended since a mark, nor taken back in part.
     fn stands_at(&self, mark: &Mark) -> bool {
-        let lens = PART_SPACES.map(|space| self.records.tail.len_of(space) as u16);
         self.check_spoilt().is_ok()
-            && (mark.rows, mark.lens) == (self.row_count(), lens)
+            && (mark.rows, mark.lens) == (self.row_count(), self.tail_lens())
             && mark.first.iter().all(Option::is_none)
+    }
+
+    /// Bytes in each part of the tail.
+    fn tail_lens(&self) -> [u16; PART_SPACES.len()] {
+        PART_SPACES.map(|space| self.records.tail.len_of(space) as u16)
     }
 
     /// Derive the entries of the open transaction's rows in a space, and put them into the memory

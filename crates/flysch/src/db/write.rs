@@ -154,9 +154,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         let is_shared = self.check_unique(table, values, Some(old))?;
         self.obey(table, values, found)?;
         self.set_changed(table);
-        let leaving = self.leaving(old)?;
-        let new = self.append(RowHead { table, kind: RowKind::Row, is_shared }, values)?;
-        self.leave(old, leaving, new)
+        self.append_over(old, RowHead { table, kind: RowKind::Row, is_shared }, values)
     }
 
     /// The digest of a row's primary key; None where the table has none.
@@ -185,9 +183,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
         }
         self.set_changed(table);
         let is_shared = old.head.is_shared;
-        let leaving = self.leaving(old)?;
-        let new = self.append(RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
-        self.leave(old, leaving, new)?;
+        self.append_over(old, RowHead { table, kind: RowKind::Tombstone, is_shared }, values)?;
         Ok(true)
     }
 

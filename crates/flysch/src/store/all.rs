@@ -60,11 +60,10 @@ impl All {
     ) -> Result<bool, StoreError> {
         *some = Batch::EMPTY;
         match self {
-            Self::Swept(_, None) => return Ok(false),
             Self::Swept(sweep, next) => {
-                sweep.go(store, (media, cell), next.unwrap_or(0), some)?;
-                let last = some.as_slice().last().filter(|_| some.is_full());
-                *next = last.and_then(|last| last.checked_add(1));
+                let Some(from) = *next else { return Ok(false) };
+                sweep.go(store, (media, cell), from, some)?;
+                *next = some.rest();
             }
             Self::Listed(listed) => {
                 let mut reading = Reading::new(media, cell, &store.lost);

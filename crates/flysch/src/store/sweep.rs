@@ -89,6 +89,12 @@ impl Batch {
         self.len as usize == BATCH
     }
 
+    /// The pointer at which the next batch begins; None where all that was shown fitted.
+    pub(crate) fn rest(&self) -> Option<u32> {
+        let last = self.as_slice().last().filter(|_| self.is_full());
+        last.and_then(|last| last.checked_add(1))
+    }
+
     /// Keep the pointers for which a bit is set.
     pub(crate) fn keep(&mut self, marked: u64) {
         let mut kept = 0;

@@ -6,7 +6,7 @@ use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
 
 use super::image::Image;
-use super::world::{OPTIONS, index};
+use super::world::{OPTIONS, id_of, index};
 
 /// People with their names and the city in which they live.
 const PEOPLE: Schema<'static> = Schema {
@@ -48,11 +48,6 @@ fn put_with(db: &mut Store<'_>, id: i64, city: i64, note: Value<'_>) {
     let mut tx = db.begin().unwrap();
     tx.upsert(0, &[id.into(), Value::Text(name_of(id)), city.into(), note]).unwrap();
     tx.commit(Durability::Durable).unwrap();
-}
-
-fn id_of(row: &flysch::row::RowView<'_, '_>) -> i64 {
-    let Value::Integer(id) = row.column(0).unwrap() else { panic!("a number comes first") };
-    id
 }
 
 fn pull<'d>(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use flysch::db::{Db, DbError, Direction, Durability, Transaction};
+use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, RowView, Schema, Table, Value};
 use flysch_chip::Prng;
 use flysch_nand::Nand;
@@ -259,31 +260,21 @@ impl Ledger {
         db: &mut Db<'_, 'static, N>,
         direction: Direction,
     ) -> Result<Self, DbError> {
-        let (mut found, mut out) = (Self::default(), vec![0; 1 << 14]);
-        let mut scan = db.scan(0, direction)?;
-        while let Some(row) = scan.next(db, &mut out)? {
-            let (id, account) = Account::read(&row)?;
-            assert!(found.accounts.insert(id, account).is_none(), "account {id} came twice");
-        }
-        let mut scan = db.scan(1, direction)?;
-        while let Some(row) = scan.next(db, &mut out)? {
-            let (name, item) = Item::read(&row)?;
-            let before = found.items.insert(name.clone(), item);
-            assert!(before.is_none(), "{name} came twice");
-        }
-        Ok(found)
+        let cursors = (db.scan(0, direction)?, db.scan(1, direction)?);
+        Self::pulled(db, cursors)
     }
 
-    /// All rows, by the primary keys' indexes; each row must come once.
-    fn by_keys<N: Nand>(db: &mut Db<'_, 'static, N>) -> Result<Self, DbError> {
+    /// What cursors over all accounts and all items give; each row must come once.
+    fn pulled<N: Nand>(
+        db: &mut Db<'_, 'static, N>,
+        (mut accounts, mut items): (impl Cursor, impl Cursor),
+    ) -> Result<Self, DbError> {
         let (mut found, mut out) = (Self::default(), vec![0; 1 << 14]);
-        let mut all = db.all(0)?;
-        while let Some(row) = all.next(db, &mut out)? {
+        while let Some(row) = accounts.next(db, &mut out)? {
             let (id, account) = Account::read(&row)?;
             assert!(found.accounts.insert(id, account).is_none(), "account {id} came twice");
         }
-        let mut all = db.all(1)?;
-        while let Some(row) = all.next(db, &mut out)? {
+        while let Some(row) = items.next(db, &mut out)? {
             let (name, item) = Item::read(&row)?;
             let before = found.items.insert(name.clone(), item);
             assert!(before.is_none(), "{name} came twice");
@@ -310,7 +301,8 @@ impl Ledger {
         bounds: Bounds,
         story: &str,
     ) -> Result<(), DbError> {
-        assert_eq!(Self::by_keys(db)?, *self, "all rows: {story}");
+        let cursors = (db.all(0)?, db.all(1)?);
+        assert_eq!(Self::pulled(db, cursors)?, *self, "all rows: {story}");
         let mut out = vec![0; 1 << 14];
         for key in 0..bounds.keys.cast_signed() {
             let found = db.get(0, 0, &[Value::Integer(key)], &mut out)?;

@@ -8,12 +8,12 @@ use flysch::db::{
     Budget, Clock, Constraints, Db, DbError, Direction, Durability, ForeignKey, OnDelete, Options,
     Transaction, ram_needed,
 };
-use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RowView, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, Schema, Table, Value};
 use flysch_chip::FaultInjector;
 use flysch_nand::Nand;
 
 use super::image::Image;
-use super::world;
+use super::world::{self, id_of};
 
 const INTEGER: ColumnType = ColumnType::Integer;
 const KEY: Index<'static> = Index { columns: &[0], kind: IndexKind::Ordered, is_unique: true };
@@ -72,11 +72,6 @@ fn ids(db: &mut Open<'_>, table: u8) -> Vec<i64> {
     sorted.sort_unstable();
     assert_eq!(sorted, ranged, "a scan and the index show the same rows");
     found
-}
-
-fn id_of(row: &RowView<'_, '_>) -> i64 {
-    let Ok(Value::Integer(id)) = row.column(0) else { panic!("the key is a number") };
-    id
 }
 
 fn count(rows: &[i64]) -> i64 {

@@ -3,13 +3,19 @@
 use std::sync::Arc;
 
 use flysch::db::{Db, DbError, Direction, Durability, Options};
-use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
+use flysch::row::{Column, ColumnType, Index, IndexKind, RowView, Schema, Table, Value};
 use flysch_chip::{Chip, Clock, FaultInjector, Part};
 
 use super::image::{Image, geometry};
 
 pub(super) const fn index(columns: &[u8], kind: IndexKind, is_unique: bool) -> Index<'_> {
     Index { columns, kind, is_unique }
+}
+
+/// The number that is a row's first column.
+pub(super) fn id_of(row: &RowView<'_, '_>) -> i64 {
+    let Ok(Value::Integer(id)) = row.column(0) else { panic!("a number comes first") };
+    id
 }
 
 /// Readings of sensors, and notes of any length.
