@@ -219,6 +219,10 @@ impl Range<[Held]> {
             if let Some(first) = first.copied() {
                 let flags = first.flags | self.flags_beside(first, next);
                 self.remove(0);
+                debug_assert!(
+                    self.last.is_none_or(|last| last < first.key()),
+                    "entries are given in their order, each once"
+                );
                 self.last = Some(first.key());
                 if flags & TAKE_BACK == 0 {
                     return Ok(Some(self.entry(first.key(), flags)));
@@ -469,11 +473,15 @@ impl Range<[Held]> {
         store.unit_of(run, (self.index, code), reading)
     }
 
-    /// Hold an entry, unless a newer one that replaces it is held. `is_newer` says that it is newer
-    /// than those that were read from its source before.
+    /// Hold an entry, unless a newer one that replaces it is held, or it lies where its source is
+    /// read again. `is_newer` says that it is newer than those that were read from its source
+    /// before.
     fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
         let key = self.key(entry);
         debug_assert!(key != NONE, "what ends a source is no entry");
+        if key >= self.sources.next(source) {
+            return;
+        }
         if is_unique && entry.is_sole() {
             let is_sole = |held: &Held| Entry { flags: held.flags, ..*entry }.is_sole();
             let other = self.held().iter().position(|held| held.code == key.0 && is_sole(held));
@@ -485,8 +493,7 @@ impl Range<[Held]> {
                 self.remove(at);
             }
         }
-        let held = self.held();
-        let at = held.iter().position(|held| held.key() >= key).unwrap_or(held.len());
+        let at = self.place_of(key);
         let new = Held { code: key.0, pointer: key.1, flags: entry.flags, origin: source as u8 };
         let same = self.held[..usize::from(self.len)].get_mut(at);
         if let Some(same) = same.filter(|same| same.key() == key) {
@@ -499,46 +506,65 @@ impl Range<[Held]> {
             same.flags |= if is_unique { shared } else { 0 };
             return;
         }
-        let is_full = usize::from(self.len) == self.held.len();
-        if is_full && !self.give_up(at, key, source, is_unique) {
-            return;
+        if usize::from(self.len) == self.held.len() {
+            self.give_up(key, source, is_unique);
+            if key >= self.sources.next(source) {
+                return;
+            }
         }
-        let len = usize::from(self.len);
-        debug_assert!(at <= len && len < self.held.len(), "there is room for the entry");
-        self.held.copy_within(at..len, at + 1);
-        debug_assert!(at == 0 || self.held[at - 1].key() < new.key(), "what is held ascends");
-        debug_assert!(
-            at == len || new.key() < self.held[at + 1].key(),
-            "and no key is there twice"
-        );
-        self.held[at] = new;
-        self.len += 1;
+        self.insert(new);
     }
 
-    /// Make room for an entry that is to come to place `at`: forget the greatest of the held
-    /// entries and of this one. Returns whether this one may stay. The source of the forgotten one
-    /// goes on there.
-    fn give_up(&mut self, at: usize, key: Key, source: usize, is_unique: bool) -> bool {
-        let last = self.held.len() - 1;
-        let stays = at <= last;
-        let (key, source) = if stays {
-            self.len -= 1;
-            (self.held[last].key(), usize::from(self.held[last].origin))
-        } else {
-            (key, source)
-        };
+    /// Make room for an entry: forget the greatest of the held entries and of this one. The source
+    /// of the forgotten one goes on there.
+    fn give_up(&mut self, new: Key, source: usize, is_unique: bool) {
+        debug_assert_eq!(usize::from(self.len), self.held.len(), "else there is room");
+        let last = self.held[self.held.len() - 1];
+        let (key, source) =
+            if last.key() > new { (last.key(), usize::from(last.origin)) } else { (new, source) };
         // Which of the entries of a code is the newest is known only once all of them were read. So
         // the whole code is read again, unless it has more entries than can be held.
         let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key);
         self.sources.set_next(source, next);
+        self.forget_from(key, source);
         let is_least = |held: &Held| usize::from(held.origin) != source || held.code >= key.0;
         if self.sources.turned >> source & 1 == 1 && self.held().iter().all(is_least) {
             // The forgotten entry may lie on the unit before.
             self.sources.forget(source);
         }
         self.sources.spend(source, false);
-        stays
+    }
+
+    /// Forget what is held of a source from a key on: it is read again.
+    fn forget_from(&mut self, key: Key, source: usize) {
+        let mut len = 0;
+        for at in 0..usize::from(self.len) {
+            let held = self.held[at];
+            if held.key() < key || usize::from(held.origin) != source {
+                self.held[len] = held;
+                len += 1;
+            }
+        }
+        self.len = len as u8;
+    }
+
+    /// Hold an entry. There is room for it, and none with its key.
+    fn insert(&mut self, new: Held) {
+        let (at, len) = (self.place_of(new.key()), usize::from(self.len));
+        debug_assert!(len < self.held.len(), "there is room for the entry");
+        self.held.copy_within(at..len, at + 1);
+        self.held[at] = new;
+        self.len += 1;
+        debug_assert!(
+            self.held().is_sorted_by(|one, other| one.key() < other.key()),
+            "what is held ascends, and no key is there twice"
+        );
+    }
+
+    /// Where an entry of this key stands among those that are held, or comes to stand.
+    fn place_of(&self, key: Key) -> usize {
+        self.held().partition_point(|held| held.key() < key)
     }
 
     fn held(&self) -> &[Held] {
