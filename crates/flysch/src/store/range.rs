@@ -108,18 +108,24 @@ impl Sources {
     }
 }
 
-/// An entry that a cursor holds: its key, its flags, and its source.
+/// An entry that a cursor holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     code: u64,
     pointer: u32,
     flags: u8,
-    origin: u8,
+    /// Twice the number of its source, and one more where a unit of it was read since that has
+    /// newer entries. So the greater of two is the older one.
+    age: u8,
 }
 
 impl Held {
     const fn key(self) -> Key {
         (self.code, self.pointer)
+    }
+
+    const fn source(self) -> usize {
+        (self.age / 2) as usize
     }
 }
 
@@ -179,7 +185,7 @@ impl<const ROOM: usize> Range<[Held; ROOM]> {
                 turned: 0,
             },
             known: None,
-            held: [Held { code: 0, pointer: 0, flags: 0, origin: 0 }; ROOM],
+            held: [Held { code: 0, pointer: 0, flags: 0, age: 0 }; ROOM],
         }
     }
 
@@ -339,7 +345,7 @@ impl Range<[Held]> {
                 break;
             }
             if self.key(&entry) >= after {
-                self.take(&entry, (source, false), is_unique);
+                self.take(&entry, source, is_unique);
             }
         }
     }
@@ -422,18 +428,16 @@ impl Range<[Held]> {
         let unit = self.sources.units[source];
         let (header, mut reader) = reading.open(run, unit, shape)?;
         let mut ends = (None, None);
-        let mut sole = None;
+        if self.descends {
+            self.age(source);
+        }
         while !reader.is_done() {
             reading.step(&mut reader, run, unit, shape)?;
             let entry = reader.entry(self.index);
             let key = self.key(&entry);
             ends = (ends.0.or(Some(key)), Some(key));
-            // In a run the newest entry of a code comes first. A descending cursor reads the units
-            // of a code from the last to the first.
-            let is_newer = self.descends && sole != Some(key.0);
-            sole = if entry.is_sole() { Some(key.0) } else { sole };
             if key >= after && key.0 <= self.to {
-                self.take(&entry, (source, is_newer), shape.is_unique);
+                self.take(&entry, source, shape.is_unique);
             }
         }
         let is_last = if self.descends {
@@ -450,6 +454,8 @@ impl Range<[Held]> {
             None => after,
             Some((code, _)) if code > self.to => NONE,
             Some((code, _)) if shape.is_unique => (code, 0),
+            // What takes it back may end the unit before.
+            Some(key) if self.descends => key,
             Some(key) => next(key),
         };
         Ok((first.map(|(code, _)| code), edge))
@@ -473,34 +479,42 @@ impl Range<[Held]> {
         store.unit_of(run, (self.index, code), reading)
     }
 
+    /// Note that a unit is read whose entries of a code are newer than those that are held of its
+    /// source: in a run the newest come first, and a cursor that descends reads the units of a code
+    /// from the last to the first.
+    fn age(&mut self, source: usize) {
+        for held in &mut self.held[..usize::from(self.len)] {
+            held.age |= u8::from(held.source() == source);
+        }
+    }
+
     /// Hold an entry, unless a newer one that replaces it is held, or it lies where its source is
-    /// read again. `is_newer` says that it is newer than those that were read from its source
-    /// before.
-    fn take(&mut self, entry: &Entry, (source, is_newer): (usize, bool), is_unique: bool) {
+    /// read again.
+    fn take(&mut self, entry: &Entry, source: usize, is_unique: bool) {
         let key = self.key(entry);
         debug_assert!(key != NONE, "what ends a source is no entry");
         if key >= self.sources.next(source) {
             return;
         }
+        let age = 2 * source as u8;
         if is_unique && entry.is_sole() {
             let is_sole = |held: &Held| Entry { flags: held.flags, ..*entry }.is_sole();
             let other = self.held().iter().position(|held| held.code == key.0 && is_sole(held));
             if let Some(at) = other {
-                let origin = usize::from(self.held[at].origin);
-                if origin < source || origin == source && !is_newer {
+                if self.held[at].age <= age {
                     return;
                 }
                 self.remove(at);
             }
         }
         let at = self.place_of(key);
-        let new = Held { code: key.0, pointer: key.1, flags: entry.flags, origin: source as u8 };
+        let new = Held { code: key.0, pointer: key.1, flags: entry.flags, age };
         let same = self.held[..usize::from(self.len)].get_mut(at);
         if let Some(same) = same.filter(|same| same.key() == key) {
             // A shared entry and one that is not may name the same cell: neither replaces the
             // other.
             let shared = (same.flags | entry.flags) & SHARED;
-            if usize::from(same.origin) > source {
+            if same.age > age {
                 *same = new;
             }
             same.flags |= if is_unique { shared } else { 0 };
@@ -521,14 +535,14 @@ impl Range<[Held]> {
         debug_assert_eq!(usize::from(self.len), self.held.len(), "else there is room");
         let last = self.held[self.held.len() - 1];
         let (key, source) =
-            if last.key() > new { (last.key(), usize::from(last.origin)) } else { (new, source) };
+            if last.key() > new { (last.key(), last.source()) } else { (new, source) };
         // Which of the entries of a code is the newest is known only once all of them were read. So
         // the whole code is read again, unless it has more entries than can be held.
         let key = if is_unique && key.0 != self.held[0].code { (key.0, 0) } else { key };
         let next = self.sources.next(source).min(key);
         self.sources.set_next(source, next);
         self.forget_from(key, source);
-        let is_least = |held: &Held| usize::from(held.origin) != source || held.code >= key.0;
+        let is_least = |held: &Held| held.source() != source || held.code >= key.0;
         if self.sources.turned >> source & 1 == 1 && self.held().iter().all(is_least) {
             // The forgotten entry may lie on the unit before.
             self.sources.forget(source);
@@ -541,7 +555,7 @@ impl Range<[Held]> {
         let mut len = 0;
         for at in 0..usize::from(self.len) {
             let held = self.held[at];
-            if held.key() < key || usize::from(held.origin) != source {
+            if held.key() < key || held.source() != source {
                 self.held[len] = held;
                 len += 1;
             }

@@ -4,6 +4,7 @@
 
 mod db;
 mod model;
+mod store_cursors;
 mod store_defects;
 mod store_faults;
 mod store_model;
