@@ -203,6 +203,28 @@ fn a_row_that_was_given_may_be_set() {
     }
 }
 
+/// Settings of one hash lie in one cell, and some of them were set since. A walk that noted this cell
+/// as that of the hash would have a lookup find the row that was replaced.
+#[test]
+fn a_walk_hides_no_newer_row_of_the_same_hash() {
+    let (mut image, mut ram) = (Image::of(2048, 8, 48), vec![0; 12_000]);
+    let options = Options { capacity: 2, ..OPTIONS };
+    let mut db = Db::create(&mut image, &SCHEMA, options, &mut ram).unwrap();
+    let mut tx = db.begin().unwrap();
+    (0..600).for_each(|id| tx.insert(0, &[id.into(), 0.into(), Value::Null]).unwrap());
+    tx.commit(Durability::Durable).unwrap();
+    (0..600).step_by(3).for_each(|id| set(&mut db, id, 1));
+    let (mut all, mut out) = (db.all(0).unwrap(), [0; 128]);
+    while let Some(row) = all.next(&mut db, &mut out).unwrap() {
+        let id = id_of(&row);
+        for other in (id - 20).max(0)..(id + 20).min(600) {
+            let found = db.get(0, 0, &[other.into()], &mut out).unwrap().unwrap();
+            let wanted = i64::from(other % 3 == 0);
+            assert_eq!(found.column(1), Ok(wanted.into()), "setting {other} beside {id}");
+        }
+    }
+}
+
 /// All settings and their values, as a reader sees them; each must come once.
 fn values<'d>(reader: &mut impl Reader<'d, 'static, &'d mut Image>) -> BTreeMap<i64, i64> {
     let (mut out, mut found) = ([0; 128], BTreeMap::new());
