@@ -367,7 +367,7 @@ impl Range<[Held]> {
         }
         let mut goes_on = self.sources.straddles >> source & 1 == 1;
         let mut has_turned = self.sources.turned >> source & 1 == 1;
-        let mut is_cut = false;
+        let (mut is_cut, mut edge) = (false, after);
         loop {
             let mut unit = self.sources.units[source];
             let is_turned = self.sources.spent >> source & 1 == 1;
@@ -385,7 +385,8 @@ impl Range<[Held]> {
             self.sources.straddle(source, false);
             self.sources.turn(source, false);
             self.sources.spend(source, false);
-            let (first, edge) = self.read_unit(store, &run, (source, after), reading)?;
+            let (first, its_edge) = self.read_unit(store, &run, (source, after), reading)?;
+            edge = its_edge.unwrap_or(edge);
             let given_up = self.sources.next(source);
             goes_on = (goes_on || is_turned) && first == Some(after.0);
             // The entries that were forgotten are of a code that goes on, so they may lie on any of
@@ -415,14 +416,15 @@ impl Range<[Held]> {
     }
 
     /// Hold the entries of a unit from key `after` on. Returns the first code on it, and the key at
-    /// which the next unit goes on.
+    /// which the next unit goes on; None where it is empty, as the next one then goes on where this
+    /// one was to.
     fn read_unit<N: Nand>(
         &mut self,
         store: &Store<'_>,
         run: &Run,
         (source, after): (usize, Key),
         reading: &mut Reading<'_, '_, N>,
-    ) -> Result<(Option<u64>, Key), StoreError> {
+    ) -> Result<(Option<u64>, Option<Key>), StoreError> {
         let shape = store.shapes[usize::from(self.index)];
         let section = run.section(self.index);
         let unit = self.sources.units[source];
@@ -450,13 +452,13 @@ impl Range<[Held]> {
         };
         let (first, edge) = if self.descends { (ends.1, ends.0) } else { ends };
         let edge = match edge {
-            _ if is_last => NONE,
-            None => after,
-            Some((code, _)) if code > self.to => NONE,
-            Some((code, _)) if shape.is_unique => (code, 0),
+            _ if is_last => Some(NONE),
+            None => None,
+            Some((code, _)) if code > self.to => Some(NONE),
+            Some((code, _)) if shape.is_unique => Some((code, 0)),
             // What takes it back may end the unit before.
-            Some(key) if self.descends => key,
-            Some(key) => next(key),
+            Some(key) if self.descends => Some(key),
+            Some(key) => Some(next(key)),
         };
         Ok((first.map(|(code, _)| code), edge))
     }

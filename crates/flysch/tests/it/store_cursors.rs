@@ -349,3 +349,10 @@ fn cursors_give_what_stays_while_the_store_changes() {
     let played = (first..first + count).filter(|seed| History::random(*seed).play(3000)).count();
     assert!(played as u64 > count / 4, "{played} of {count} configurations are taken");
 }
+
+/// A unit in the middle of a code's was empty: a cursor that had to forget some of the code took it
+/// for the end of what it had to look at, and left out the rest.
+#[test]
+fn an_empty_unit_ends_no_code() {
+    assert!(History::random(20_049).play(20_000), "the configuration is taken");
+}

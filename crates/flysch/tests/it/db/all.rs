@@ -203,8 +203,8 @@ fn a_row_that_was_given_may_be_set() {
     }
 }
 
-/// Settings of one hash lie in one cell, and some of them were set since. A walk that noted this cell
-/// as that of the hash would have a lookup find the row that was replaced.
+/// Settings of one hash lie in one cell, and some of them were set since. A walk that noted this
+/// cell as that of the hash would have a lookup find the row that was replaced.
 #[test]
 fn a_walk_hides_no_newer_row_of_the_same_hash() {
     let (mut image, mut ram) = (Image::of(2048, 8, 48), vec![0; 12_000]);
