@@ -6,10 +6,12 @@
 
 use flysch_nand::Nand;
 
+use super::all::All;
 use super::entry::Entry;
 use super::error::{StateError, StoreError};
 use super::probe::Probe;
 use super::range::{Held, Range};
+use super::sweep::Batch;
 use super::{Lent, Store, StoreConfig, Work};
 use crate::media::{CELL_SIZE, ENTRY_SIZE, Media, MediaError, Partition, Space};
 
@@ -117,6 +119,20 @@ impl<'ram, N: Nand> Solo<'ram, N> {
         range: &mut Range<[Held; ROOM]>,
     ) -> Result<Option<Entry>, StoreError> {
         range.next(&self.store, &mut self.media, self.cell)
+    }
+
+    /// Show the pointers of all entries of a code, as one reads them who puts their rows in order.
+    pub fn all(
+        &mut self,
+        index: u8,
+        code: u64,
+        mut show: impl FnMut(u32),
+    ) -> Result<(), StoreError> {
+        let (mut all, mut some) = (All::new(self.store.config(), index, code), Batch::EMPTY);
+        while all.next(&self.store, (&mut self.media, self.cell), &mut some)? {
+            some.as_slice().iter().for_each(|pointer| show(*pointer));
+        }
+        Ok(())
     }
 
     /// Play a mount: carry the state over to an empty store. `state` is lent as a buffer.

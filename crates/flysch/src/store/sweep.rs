@@ -268,7 +268,8 @@ impl Sweep {
                 Some(unit) => unit,
                 None => return Ok(()),
             },
-            ahead if stand.first <= from => ahead,
+            // What takes the first entry of a unit back may end the unit before.
+            ahead if stand.first < from => ahead,
             _ => stand.unit,
         };
         let shape = store.shapes[usize::from(self.index)];
