@@ -316,7 +316,7 @@ impl World<'_> {
             return;
         }
         let mut all = BTreeSet::new();
-        self.solo.all(0, code, |pointer| drop(all.insert(pointer))).unwrap();
+        self.solo.all(0, code, |pointer| all.extend([pointer])).unwrap();
         let of_code = self.model.get(&code).cloned().unwrap_or_default();
         let story = || format!("{all:?} of {code}, {of_code:?}: {:?}", self.history);
         assert!(of_code.rows().all(|row| all.contains(&row)), "{}", story());
