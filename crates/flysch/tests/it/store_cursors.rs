@@ -168,8 +168,9 @@ impl World<'_> {
             self.remount();
         }
         if prng.below(8) == 0 {
-            self.probe(prng.below(codes) * self.stride);
-            self.all(prng.below(codes) * self.stride);
+            let code = prng.below(codes) * self.stride;
+            self.probe(code);
+            self.all(code);
         }
         if prng.below(60) == 0 && self.walks.len() < 3 {
             self.begin(prng.below(codes), prng.below(codes), prng.below(2) == 0);
@@ -207,10 +208,7 @@ impl World<'_> {
             self.commit();
             self.solo.flush().unwrap();
         }
-        if self.flushes != self.solo.flushes {
-            self.held.clear();
-            self.flushes = self.solo.flushes;
-        }
+        self.forget_flushed();
         self.solo.store_mut().put(&entry).unwrap();
         let code = self.model.entry(entry.code).or_default();
         self.open.push((entry, code.clone()));
@@ -226,6 +224,14 @@ impl World<'_> {
             }
         }
         self.forgive();
+    }
+
+    /// What was flushed is on flash and survives a mount.
+    fn forget_flushed(&mut self) {
+        if self.flushes != self.solo.flushes {
+            self.held.clear();
+            self.flushes = self.solo.flushes;
+        }
     }
 
     fn commit(&mut self) {
@@ -253,10 +259,7 @@ impl World<'_> {
     fn remount(&mut self) {
         self.roll_back();
         self.solo.store_mut().keep_all(false);
-        if self.flushes != self.solo.flushes {
-            self.held.clear();
-            self.flushes = self.solo.flushes;
-        }
+        self.forget_flushed();
         let mut state = vec![0; Store::state_size_max(self.solo.store().config())];
         self.solo.remount(&mut state).unwrap();
         for entry in &self.held {
