@@ -554,10 +554,11 @@ impl Range<[Held]> {
 
     /// Forget what is held of a source from a key on: it is read again.
     fn forget_from(&mut self, key: Key, source: usize) {
-        let mut len = 0;
-        for at in 0..usize::from(self.len) {
+        let first = self.place_of(key);
+        let mut len = first;
+        for at in first..usize::from(self.len) {
             let held = self.held[at];
-            if held.key() < key || held.source() != source {
+            if held.source() != source {
                 self.held[len] = held;
                 len += 1;
             }
