@@ -5,8 +5,9 @@
 //! cursor knows its *next* key, below which the source has nothing left to give. The cursor holds
 //! some entries, and gives one once no source's next key is below it. Else it reads a unit of the
 //! source with the least next key, and holds what is there. Where that is too much, it forgets the
-//! greatest entries, and sets the next keys of their sources back to them. So a source that comes
-//! late in the order is not read before its turn.
+//! greatest entries, and sets the next keys of their sources back to them. It then holds nothing of
+//! these sources from there on, for that is read again. So a source that comes late in the order is
+//! not read before its turn.
 //!
 //! 1. The place of a cursor is the last code and pointer that it gave, which stay valid whatever
 //!    happens to the runs. What it knows of its sources is valid only while the runs stay as they
