@@ -452,15 +452,14 @@ impl Range<[Held]> {
             unit + 1 == section.start + count || has_one_code && !header.spills
         };
         let (first, edge) = if self.descends { (ends.1, ends.0) } else { ends };
-        let edge = match edge {
-            _ if is_last => Some(NONE),
-            None => None,
-            Some((code, _)) if code > self.to => Some(NONE),
-            Some((code, _)) if shape.is_unique => Some((code, 0)),
+        let edge = edge.map(|key| match key {
+            (code, _) if code > self.to => NONE,
+            (code, _) if shape.is_unique => (code, 0),
             // What takes it back may end the unit before.
-            Some(key) if self.descends => Some(key),
-            Some(key) => Some(next(key)),
-        };
+            key if self.descends => key,
+            key => next(key),
+        });
+        let edge = if is_last { Some(NONE) } else { edge };
         Ok((first.map(|(code, _)| code), edge))
     }
 

@@ -5,17 +5,15 @@
 //! newest of its code where it is not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use flysch::media::Partition;
 use flysch::store::{
     Entry, IndexPlan, Order, Probe, Range, Rows, SHARED, Solo, Store, StoreConfig, TAKE_BACK,
     TOMBSTONE,
 };
-use flysch_chip::{Chip, Clock, Part, Prng};
-use flysch_nand::Geometry;
+use flysch_chip::{Chip, Prng};
 
-use crate::told;
+use super::store_model::{geometry, range, store};
+use super::told;
 
 const BLOCKS: u32 = 128;
 
@@ -114,19 +112,15 @@ impl History {
 
     /// Play so many steps. Returns whether the store takes such a configuration.
     fn play(self, steps: u64) -> bool {
-        let part = Part::named("w25n01gv").unwrap();
-        let (page_size, block_count) = (self.page_size, BLOCKS);
-        let geometry = Geometry { page_size, pages_per_block: 8, block_count, ..part.geometry };
+        let geometry = geometry((self.page_size, 8, BLOCKS));
         let Ok(config) = StoreConfig::plan(self.ram, &[self.plan], &geometry, BLOCKS) else {
             return false;
         };
-        let partition = Partition { first: 0, count: BLOCKS };
-        let mut ram = vec![0; Solo::<Chip>::carved(&config, partition)];
-        let chip = Chip::new(Arc::new(Part { geometry, ..part }), Clock::new(), 1);
+        let mut ram = Vec::new();
         let pointers = 1 << config.pointer_bits();
         let mut world = World {
             history: self,
-            solo: Solo::new(chip, partition, config, &mut ram),
+            solo: store(config, geometry, &mut ram),
             model: BTreeMap::new(),
             times: BTreeMap::new(),
             held: Vec::new(),
@@ -270,7 +264,7 @@ impl World<'_> {
 
     fn begin(&mut self, one: u64, other: u64, descends: bool) {
         let (from, to) = (one.min(other) * self.stride, one.max(other) * self.stride);
-        let range = if descends { Range::descending(0, from, to) } else { Range::new(0, from, to) };
+        let range = range(0, (from, to), descends);
         let of_code = |(code, entries): (&u64, &Code)| {
             entries.rows().map(|pointer| (*code, pointer)).collect::<Vec<_>>()
         };

@@ -56,7 +56,7 @@ const BASE: History = History {
     keeps: 0,
 };
 
-fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geometry {
+pub(crate) fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geometry {
     let part = Part::named("w25n01gv").unwrap();
     Geometry { page_size, pages_per_block, block_count, ..part.geometry }
 }
@@ -65,14 +65,14 @@ fn geometry((page_size, pages_per_block, block_count): (u32, u32, u32)) -> Geome
 type Model = [BTreeMap<u64, Vec<u32>>; 3];
 
 /// A store on a chip of its own. The RAM becomes as large as it needs.
-fn store(config: StoreConfig, geometry: Geometry, ram: &mut Vec<u8>) -> Solo<'_, Chip> {
+pub(crate) fn store(config: StoreConfig, geometry: Geometry, ram: &mut Vec<u8>) -> Solo<'_, Chip> {
     let partition = Partition { first: 0, count: geometry.block_count };
     ram.resize(Solo::<Chip>::carved(&config, partition), 0);
     let part = Part { geometry, ..Part::named("w25n01gv").unwrap() };
     Solo::new(Chip::new(Arc::new(part), Clock::new(), 1), partition, config, ram)
 }
 
-fn range(index: u8, (from, to): (u64, u64), descends: bool) -> Range {
+pub(crate) fn range(index: u8, (from, to): (u64, u64), descends: bool) -> Range {
     if descends { Range::descending(index, from, to) } else { Range::new(index, from, to) }
 }
 
