@@ -8,7 +8,8 @@
 //! 2. Whether a row is current is asked when its turn comes, by a lookup of its primary key. One
 //!    that is not is passed over. A pass may meet rows that were never committed: entries that are
 //!    stale lead to them, but no lookup does.
-//! 3. Where anything was written meanwhile, the pass is made again.
+//! 3. Where an entry came or went meanwhile, the pass is made again. Rows may go without that, with
+//!    a block of which all rows are dead: those are passed over.
 
 use flysch_nand::Nand;
 
@@ -117,7 +118,8 @@ impl Group {
             };
             self.len = left;
             let (pointer, place) = self.next[usize::from(left)];
-            (self.after, self.again) = (Some(db.rank_at(bounds, (pointer, place))?), None);
+            let Some(rank) = db.rank_at(bounds, (pointer, place))? else { continue };
+            (self.after, self.again) = (Some(rank), None);
             if self.is_current(db, bounds, (pointer, place))? {
                 return Ok(Some((pointer, place)));
             }
@@ -154,8 +156,8 @@ impl Group {
     ) -> Result<bool, DbError> {
         let mut place = 0;
         while db.next_row(pointer, bounds.sought(self.code), &mut place)?.is_some() {
-            let rank = db.rank_at(bounds, (pointer, place - 1))?;
-            if self.after.as_ref().is_some_and(|after| bounds.comes_before(after, &rank)) {
+            let ranks = self.after.as_ref().zip(db.rank_at(bounds, (pointer, place - 1))?);
+            if ranks.is_some_and(|(after, rank)| bounds.comes_before(after, &rank)) {
                 return Ok(true);
             }
         }
@@ -300,14 +302,20 @@ impl Pass {
 }
 
 impl<N: Nand> Db<'_, '_, N> {
-    /// Where a row stands in the order of the keys. Cost: nothing where its page was just read.
+    /// Where a row stands in the order of the keys; None where no row is there any more: the block
+    /// of a row that is not current may have been given back, without a change of any entry. Cost:
+    /// nothing where its page was just read.
     pub(super) fn rank_at(
         &mut self,
         bounds: &Bounds,
         (pointer, place): (u32, u32),
-    ) -> Result<Rank, DbError> {
+    ) -> Result<Option<Rank>, DbError> {
+        let schema = self.schema;
         let indexed = self.index(bounds.table, bounds.index)?;
-        let view = self.front_at(pointer, place)?;
-        Ok((End::front(columns_of(&view, indexed)), pointer, place))
+        let stretch = self.rows_at(pointer, false)?;
+        let Some(row) = stretch.rows().nth(place as usize) else { return Ok(None) };
+        let view = RowView::parse_front(schema, row, 0)?;
+        debug_assert!(view.head.table == bounds.table, "others come with entries or commits");
+        Ok(Some((End::front(columns_of(&view, indexed)), pointer, place)))
     }
 }

@@ -102,7 +102,12 @@ impl KeyList<'_> {
                 break (key.number, seat);
             }
         };
-        Ok(Some((number, db.row_at(seat.pointer, seat.place, out)?)))
+        let copied = db.row_at(seat.pointer, seat.place, out);
+        if copied.is_err() {
+            // The next call may lend more bytes for the row.
+            self.turned -= 1;
+        }
+        copied.map(|row| Some((number, row)))
     }
 
     /// The row of a key, whose entries were looked for.

@@ -294,5 +294,5 @@ fn is_told<N: Nand>(
     place: (u32, u32),
 ) -> Result<bool, DbError> {
     let is_several = db.index(bounds.table, bounds.index)?.columns.len() > 1;
-    Ok(is_several && db.rank_at(bounds, place)?.0.len() <= kept.code_size())
+    Ok(is_several && db.rank_at(bounds, place)?.is_some_and(|it| it.0.len() <= kept.code_size()))
 }

@@ -32,7 +32,7 @@ impl<'q, C: Cursor> Groups<'q, C> {
 
     /// The next group: its first row in `first`, and its total; None behind the last group. The
     /// first row of the group after it stays in `ahead`, so give the same memory at each call and
-    /// do not write to it.
+    /// do not write to it. After an error the groups have to be begun anew: rows were passed.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,

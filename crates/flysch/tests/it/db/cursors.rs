@@ -1,12 +1,12 @@
 //! Cursors while rows change between their calls: each row that stays comes once, or the cursor
 //! says that it has lost its place.
 
-use flysch::db::{At, Criterion, Db, DbError, Direction, Durability, Options};
+use flysch::db::{At, Budget, Criterion, Db, DbError, Direction, Durability, Options};
 use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, IndexKind, Schema, Table, Value};
 
 use super::image::Image;
-use super::world::index;
+use super::world::{id_of, index};
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[Table {
@@ -271,6 +271,42 @@ fn all_rows_of_one_key_come_however_many_they_are() {
         let mut range = db.prefix(0, 3, &NAMES[0], direction).unwrap();
         assert_eq!(range.count(&mut db, &mut [0; 200]).unwrap(), 50, "{direction:?}");
     }
+}
+
+/// A block goes of which all rows are dead, and with it rows that a cursor was to look at. No entry
+/// changes by that.
+#[test]
+fn rows_that_go_with_their_block_are_passed_over() {
+    let mut whole = 0;
+    let name = format!("beginning {}", "n".repeat(380));
+    for (rows, operations) in (60..160).flat_map(|rows| [5, 40].map(|budget| (rows, budget))) {
+        let (mut image, mut ram) = (Image::of(512, 8, 40), vec![0; 12_000]);
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        for turn in 0..rows {
+            let mut tx = db.begin().unwrap();
+            tx.upsert(0, &[(turn / 20).into(), turn.into(), Value::Text(&name)]).unwrap();
+            tx.commit(Durability::Durable).unwrap();
+        }
+        let mut range = db.range_of(0, 3, (&NAMES[0], &NAMES[1]), Direction::Backward).unwrap();
+        let (mut given, mut out) = (Vec::new(), [0; 500]);
+        let end = loop {
+            match range.next(&mut db, &mut out).map(|row| row.map(|row| id_of(&row))) {
+                Ok(Some(id)) => given.push(id),
+                end => break end,
+            }
+            db.maintain(Budget { operations }).unwrap();
+        };
+        match end {
+            Ok(_) => {
+                given.sort_unstable();
+                let all: Vec<i64> = (0..=(rows - 1) / 20).collect();
+                assert_eq!(given, all, "{rows} rows, {operations} operations");
+                whole += 1;
+            }
+            Err(error) => assert_eq!(error, DbError::Stale, "{rows} rows, {operations} operations"),
+        }
+    }
+    assert!(whole > 40, "{whole} ranges came to their ends");
 }
 
 /// Rows are added to the page on which a backward scan stands, or taken back from it.

@@ -1,14 +1,17 @@
 //! What a database is asked by key, and what it has to answer.
 
+use std::borrow::Cow;
+
 use flysch::db::{Criterion, Db, DbError, Direction, ListedKey, Reader, Scan, Snapshot};
 use flysch::query::Cursor;
 use flysch::row::{Column, ColumnType, Index, IndexKind, Table};
+use flysch_chip::Prng;
 use flysch_nand::Nand;
 
 use super::found::shown;
 use super::queries;
 use super::rows::{Row, Rows, State, Val, key_of, read, values};
-use super::world::{Asked, World};
+use super::world::{Asked, World, one};
 
 /// Bytes of the longest row.
 pub(super) const ROW_MAX: usize = 1 << 17;
@@ -95,7 +98,7 @@ pub(super) fn everything<'d, N: Nand + 'd>(
 ) -> Result<(), DbError> {
     let mut shown = Vec::new();
     for number in 0..world.schema.tables.len() as u8 {
-        match (when, table(reader, world, (number, &state[usize::from(number)]), when)) {
+        match (when, table_of(reader, world, (number, &state[usize::from(number)]), when)) {
             (When::AsOf, Err(DbError::Stale)) => {}
             (_, asked) => shown.push(asked?),
         }
@@ -107,7 +110,7 @@ pub(super) fn everything<'d, N: Nand + 'd>(
 }
 
 /// Ask for a table in every way; gives the rows that it shows.
-fn table<'d, N: Nand + 'd>(
+fn table_of<'d, N: Nand + 'd>(
     reader: &mut impl Reader<'d, 'static, N>,
     world: &World,
     (number, rows): (u8, &Rows),
@@ -128,22 +131,12 @@ fn table<'d, N: Nand + 'd>(
         assert!(rows.sorted().into_iter().eq(&found), "all of table {}", table.name);
     }
     for (at, index) in (0..).zip(table.indexes) {
-        let mut keys: Vec<Row> = rows.iter().map(|row| key_of(row, index)).collect();
-        keys.sort();
-        keys.dedup();
+        let keys = rows.keys_of(index);
         if index.is_unique && world.asked >= Asked::Together {
             listed(reader, (number, at), (&keys, &rows))?;
         }
         for key in keys.iter().chain(&absent(table, index)) {
-            let mut wanted: Vec<&Row> =
-                rows.iter().filter(|row| key_of(row, index) == *key).collect();
-            wanted.sort();
-            let found = find(reader, (number, at), key)?;
-            let is_right = found.iter().eq(wanted.iter().copied());
-            assert!(
-                is_right,
-                "{when:?} {key:?} in index {at} of {number}: {found:?}, not {wanted:?}"
-            );
+            by_key(reader, (number, at, index), (key, &rows), when)?;
         }
         if index.kind == IndexKind::Ordered && keys.len() > 1 {
             queries::range(reader, (number, at, index), &keys, &rows)?;
@@ -162,6 +155,64 @@ fn table<'d, N: Nand + 'd>(
         }
     }
     Ok(rows.into_owned())
+}
+
+/// Ask a table for one thing that is drawn.
+pub(super) fn something<'d, N: Nand + 'd>(
+    reader: &mut impl Reader<'d, 'static, N>,
+    (world, state): (&World, &State),
+    when: When,
+    prng: &mut Prng,
+) -> Result<(), DbError> {
+    let number = prng.below(state.len() as u64) as u8;
+    let table = &world.schema.tables[usize::from(number)];
+    let rows = &state[usize::from(number)];
+    let rows = match table.keep {
+        Some(_) if prng.below(6) > 0 => return Ok(()),
+        None => Cow::Borrowed(&**rows),
+        Some(_) => shown(rows, table, &scan(reader, number, Direction::Forward)?, when)
+            .unwrap_or_else(|| panic!("table {} shows older rows", table.name)),
+    };
+    let rows = &*rows;
+    let all: Vec<&Row> = rows.sorted();
+    if all.is_empty() || table.indexes.is_empty() {
+        let found = scan(reader, number, one(prng, &[Direction::Forward, Direction::Backward]))?;
+        assert!(all.into_iter().eq(&found), "table {} {when:?}", table.name);
+        return Ok(());
+    }
+    let at = prng.below(table.indexes.len() as u64) as u8;
+    let other = prng.below(table.indexes.len() as u64) as u8;
+    let index = &table.indexes[usize::from(at)];
+    let pair = [0; 2].map(|_| one(prng, &all));
+    let keys: Vec<Row> = rows.keys_of(index);
+    match prng.below(12) {
+        0 if prng.below(3) == 0 => queries::table(reader, (number, table), rows),
+        1 if index.kind == IndexKind::Ordered => {
+            queries::range(reader, (number, at, index), &keys, rows)
+        }
+        2 if index.is_unique => listed(reader, (number, at), (&keys, rows)),
+        3 if prng.below(3) == 0 => queries::joins(reader, world, state),
+        4..6 => several(reader, (number, table), [at, other], pair, &all),
+        6 => {
+            by_key(reader, (number, at, index), (&vec![Val::Null; index.columns.len()], rows), when)
+        }
+        _ => by_key(reader, (number, at, index), (&key_of(pair[0], index), rows), when),
+    }
+}
+
+/// The rows of a key are those that have it.
+fn by_key<'d, N: Nand + 'd>(
+    reader: &mut impl Reader<'d, 'static, N>,
+    (number, at, index): (u8, u8, &Index<'_>),
+    (key, rows): (&Row, &Rows),
+    when: When,
+) -> Result<(), DbError> {
+    let mut wanted: Vec<&Row> = rows.iter().filter(|row| key_of(row, index) == *key).collect();
+    wanted.sort();
+    let found = find(reader, (number, at), key)?;
+    let is_right = found.iter().eq(wanted.iter().copied());
+    assert!(is_right, "{when:?} {key:?} in index {at} of {number}: {found:?}, not {wanted:?}");
+    Ok(())
 }
 
 /// Rows that have the keys of two rows in two indexes, or one of them.

@@ -28,6 +28,7 @@ const LOST: DbError = DbError::Media(MediaError::PowerLost);
 const MOUNT_LOST: DbError = DbError::Mount(MountError::Media(MediaError::PowerLost));
 
 /// Whether a call was done; an error that is none of the world's is a failure.
+#[track_caller]
 pub(super) fn done<T>(result: Result<T, DbError>) -> Step<T> {
     match result {
         Ok(value) => Ok(value),

@@ -136,14 +136,14 @@ impl Device {
         let reach = [6, 12, 40, 40, 120, 400, 1500][prng.below(7) as usize];
         let (at, counts_changes) = (prng.below(reach), prng.below(3) > 0);
         let cut = |is_wanted: bool| (life.is_cut && is_wanted).then_some(at);
+        let faults = self.world.faults(prng.next());
         self.nand.arm(FaultPlan {
-            seed: prng.next(),
             cut_at: cut(!counts_changes),
             cut_at_change: cut(counts_changes),
             ending: Some(Ending::EVERY[prng.below(Ending::EVERY.len() as u64) as usize]),
             program_failures_ppm: self.world.failures,
             erase_failures_ppm: self.world.failures,
-            ..FaultPlan::default()
+            ..faults
         });
         let cut_in = prng.below(20_000) as usize;
         if let Some(memory) = &mut self.memory {
@@ -164,6 +164,7 @@ impl Device {
             tally.mounts += 1;
             let (held, walks, given) = (Vec::new(), Vec::new(), None);
             db.set_constraints(world.constraints).expect("the constraints fit the schema");
+            db.set_verify(world.verify);
             let session =
                 Session { db, world, states, past, times, tally, rot, held, walks, given };
             session.live((seed, life), &mut prng)
@@ -250,7 +251,12 @@ impl Session<'_> {
             }
             if self.world.asked >= Asked::AmongChanges && prng.below(3) == 0 {
                 let state = self.states.last().expect("there is a state");
-                done(walks::go_on((&mut self.walks, self.tally), &mut self.db, state, &mut prng))?;
+                done(walks::go_on(
+                    (&mut self.walks, self.tally),
+                    &mut self.db,
+                    state,
+                    (&mut prng, false),
+                ))?;
             }
             match prng.below(24) {
                 0 => {
@@ -394,7 +400,12 @@ impl Session<'_> {
             }
             let mut of = None;
             if self.world.asked >= Asked::AmongChanges && prng.below(6) == 0 {
-                of = done(walks::go_on((&mut self.walks, self.tally), &mut tx, &after, prng))?;
+                of = done(walks::go_on(
+                    (&mut self.walks, self.tally),
+                    &mut tx,
+                    &after,
+                    (prng, false),
+                ))?;
             }
             match change(&mut tx, (prng, self.world), &mut after, of) {
                 Err(End::Left) => {

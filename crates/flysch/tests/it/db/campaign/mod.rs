@@ -9,6 +9,7 @@ mod ask;
 mod change;
 mod constraints;
 mod device;
+mod few;
 mod found;
 mod history;
 mod joins;

@@ -1,5 +1,6 @@
 //! What a database is asked beyond keys: ranges, zones, joins, groups, the first rows, and sorts.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use flysch::db::{Db, DbError, Direction, KeyRange, Reader};
@@ -258,13 +259,13 @@ pub(super) fn times<N: Nand>(
 pub(super) fn joins<'d, N: Nand + 'd>(
     reader: &mut impl Reader<'d, 'static, N>,
     world: &World,
-    shown: &[Rows],
+    shown: &[impl Borrow<Rows>],
 ) -> Result<(), DbError> {
     let tables = world.schema.tables;
     for key in world.constraints.foreign_keys {
         let primary = tables[usize::from(key.parent)].primary_key().expect("a parent has a key");
         let index = Rules::of(world).index(*key);
-        let (children, parents) = (&shown[usize::from(key.table)], &shown[usize::from(key.parent)]);
+        let [children, parents] = [key.table, key.parent].map(|at| shown[usize::from(at)].borrow());
         let mut wanted: Vec<(Row, Row)> = Vec::new();
         for child in children.iter() {
             let parent = parents.iter().find(|row| key_of(row, primary) == key_of(child, index));

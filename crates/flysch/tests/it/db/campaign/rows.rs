@@ -1,6 +1,6 @@
 //! Rows as the campaign knows them: ordered maps of values, and what they say of each change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -186,6 +186,12 @@ impl Rows {
 
     pub(super) fn find(&self, key: &Row) -> Option<&Row> {
         self.by_key.get(key)
+    }
+
+    /// The keys of all rows in an index, each once and in order.
+    pub(super) fn keys_of(&self, index: &Index<'_>) -> Vec<Row> {
+        let keys: BTreeSet<Row> = self.iter().map(|row| key_of(row, index)).collect();
+        keys.into_iter().collect()
     }
 
     /// When the row of a key was appended.

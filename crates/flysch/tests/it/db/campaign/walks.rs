@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use flysch::db::{Criterion, DbError, Direction, Find, KeyRange, Matches, Reader, Scan};
+use flysch::db::{
+    Criterion, DbError, Direction, Find, KeyList, KeyRange, ListedKey, Matches, Reader, Scan,
+};
 use flysch::row::{Index, IndexKind, Table};
 use flysch_chip::Prng;
 use flysch_nand::Nand;
@@ -20,8 +22,39 @@ const WALKS_MAX: usize = 3;
 enum Way {
     Scan(Scan),
     Range(Box<KeyRange>),
-    Find(Find),
-    Matches(Matches<1>),
+    Find(Box<Find>),
+    Matches(Box<Matches<1>>),
+    Several(Box<Matches<2>>),
+    List(KeyList<'static>),
+}
+
+/// The rows that a cursor gives.
+#[derive(Debug)]
+enum Asked {
+    All,
+    /// Those whose keys in an index, as far as these tell, lie between them.
+    Within(&'static Index<'static>, [Row; 2]),
+    /// Those that have two keys, or one of them.
+    Keys([(&'static Index<'static>, Row); 2], bool),
+    /// Those that have one of some keys of an index.
+    AnyOf(&'static Index<'static>, Vec<Row>),
+}
+
+impl Asked {
+    fn has(&self, row: &Row) -> bool {
+        match self {
+            Self::All => true,
+            Self::Within(index, [least, greatest]) => {
+                let key = key_of(row, index);
+                least[..] <= key[..least.len()] && key[..greatest.len()] <= greatest[..]
+            }
+            Self::Keys(keys, is_all) => {
+                let met = keys.iter().filter(|(index, key)| key_of(row, index) == *key).count();
+                met > usize::from(*is_all)
+            }
+            Self::AnyOf(index, keys) => keys.contains(&key_of(row, index)),
+        }
+    }
 }
 
 /// A cursor that is under way.
@@ -29,8 +62,7 @@ pub(super) struct Walk {
     number: u8,
     table: &'static Table<'static>,
     way: Way,
-    /// The index whose keys it asks for, the least and the greatest of them; None: it gives all.
-    asked: Option<(&'static Index<'static>, [Row; 2])>,
+    asked: Asked,
     direction: Direction,
     /// The rows that have been as they are since its first call, by their keys.
     steady: Option<BTreeMap<Row, (u64, Row)>>,
@@ -42,7 +74,7 @@ impl Walk {
     fn draw<'d, N: Nand + 'd>(
         reader: &mut impl Reader<'d, 'static, N>,
         state: &State,
-        prng: &mut Prng,
+        (prng, asks_more): (&mut Prng, bool),
     ) -> Result<Option<Self>, DbError> {
         let db = reader.reading()?;
         let number = prng.below(state.len() as u64) as u8;
@@ -55,29 +87,57 @@ impl Walk {
         let rows: Vec<&Row> = state[usize::from(number)].iter().collect();
         if rows.is_empty() || table.indexes.is_empty() || prng.below(5) == 0 {
             if table.primary_key().is_some() && prng.below(2) == 0 {
-                return Ok(Some(walk(Way::Range(Box::new(db.all(number)?)), None)));
+                return Ok(Some(walk(Way::Range(Box::new(db.all(number)?)), Asked::All)));
             }
-            return Ok(Some(walk(Way::Scan(db.scan(number, direction)?), None)));
+            return Ok(Some(walk(Way::Scan(db.scan(number, direction)?), Asked::All)));
         }
-        let at = prng.below(table.indexes.len() as u64) as u8;
-        let index = &table.indexes[usize::from(at)];
+        let mut draw_index = || {
+            let at = prng.below(table.indexes.len() as u64) as u8;
+            (at, &table.indexes[usize::from(at)])
+        };
+        let (at, index) = draw_index();
+        let other = if asks_more { draw_index() } else { (at, index) };
         let mut ends = [0; 2].map(|_| key_of(one::<&Row>(prng, &rows), index));
         ends.sort();
         if index.kind == IndexKind::Ordered && prng.below(3) > 0 {
             if is_crowded(index, &state[usize::from(number)]) {
                 return Ok(None);
             }
+            for end in ends.iter_mut().filter(|_| asks_more) {
+                end.truncate(1 + prng.below(end.len() as u64) as usize);
+            }
             let [least, greatest] = ends.each_ref().map(|end| values(end));
             let range = db.range_of(number, at, (&least, &greatest), direction);
             let range = unless_long(range, ends.each_ref().map(Vec::as_slice))?;
-            return Ok(range.map(|range| walk(Way::Range(Box::new(range)), Some((index, ends)))));
+            let asked = Asked::Within(index, ends);
+            return Ok(range.map(|range| walk(Way::Range(Box::new(range)), asked)));
         }
         let [key, _] = ends;
-        let asked = Some((index, [key.clone(), key.clone()]));
+        if asks_more && index.is_unique && prng.below(3) == 0 {
+            let count = 1 + prng.below(rows.len() as u64) as usize;
+            let from = prng.below(rows.len() as u64) as usize;
+            let keys = rows.iter().cycle().skip(from).take(count).map(|row| key_of(row, index));
+            let keys: Vec<Row> = keys.collect();
+            let places = vec![ListedKey::default(); keys.len()].leak();
+            let mut list = db.list(number, at, places)?;
+            for key in &keys {
+                assert!(list.put(db, &values(key))?, "there is a place for each key");
+            }
+            return Ok(Some(walk(Way::List(list), Asked::AnyOf(index, keys))));
+        }
+        if asks_more && prng.below(3) == 0 {
+            let keys = [(index, key), (other.1, key_of(one::<&Row>(prng, &rows), other.1))];
+            let is_all = prng.below(2) == 0;
+            let second = if is_all { Criterion::is } else { Criterion::or };
+            let [one, two] = keys.each_ref().map(|(_, key)| values(key));
+            let matches = db.matching(number, [Criterion::is(at, &one), second(other.0, &two)])?;
+            return Ok(Some(walk(Way::Several(Box::new(matches)), Asked::Keys(keys, is_all))));
+        }
+        let asked = Asked::Within(index, [key.clone(), key.clone()]);
         let key = values(&key);
         let way = match prng.below(2) {
-            0 => Way::Find(db.find(number, at, &key)?),
-            _ => Way::Matches(db.matching(number, [Criterion::is(at, &key)])?),
+            0 => Way::Find(Box::new(db.find(number, at, &key)?)),
+            _ => Way::Matches(Box::new(db.matching(number, [Criterion::is(at, &key)])?)),
         };
         Ok(Some(walk(way, asked)))
     }
@@ -91,18 +151,43 @@ impl Walk {
         let rows = &state[usize::from(self.number)];
         self.keep_steady(rows);
         let mut out = vec![0; ROW_MAX];
-        let row = match &mut self.way {
-            Way::Scan(scan) => scan.next(reader, &mut out),
-            Way::Range(range) => range.next(reader, &mut out),
-            Way::Find(find) => find.next(reader, &mut out),
-            Way::Matches(matches) => matches.next(reader, &mut out),
-        };
-        let row = row?.map(|row| read(&row));
+        let row = self.pull(reader, &mut out)?;
         match &row {
             Some(row) => self.take(row, rows),
             None => self.end(),
         }
         Ok(row)
+    }
+
+    /// The next row, or why it was not given.
+    fn pull<'d, N: Nand + 'd>(
+        &mut self,
+        reader: &mut impl Reader<'d, 'static, N>,
+        out: &mut [u8],
+    ) -> Result<Option<Row>, DbError> {
+        let row = match &mut self.way {
+            Way::Scan(scan) => scan.next(reader, out),
+            Way::Range(range) => range.next(reader, out),
+            Way::Find(find) => find.next(reader, out),
+            Way::Matches(matches) => matches.next(reader, out),
+            Way::Several(matches) => matches.next(reader, out),
+            Way::List(list) => list.next(reader, out).map(|found| found.map(|(_, row)| row)),
+        };
+        Ok(row?.map(|row| read(&row)))
+    }
+
+    /// Lend too little memory for a row.
+    fn lend_too_little<'d, N: Nand + 'd>(
+        &mut self,
+        reader: &mut impl Reader<'d, 'static, N>,
+        state: &State,
+    ) -> Result<(), DbError> {
+        self.keep_steady(&state[usize::from(self.number)]);
+        match self.pull(reader, &mut [0; 2]) {
+            Ok(Some(row)) => panic!("{row:?} fits into no two bytes"),
+            Ok(None) | Err(DbError::RowTooLong { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// What the cursor gives, for the report of a failure.
@@ -111,23 +196,17 @@ impl Walk {
             Way::Scan(_) => "by a scan",
             Way::Range(_) => "by a range",
             Way::Find(_) => "by a key",
-            Way::Matches(_) => "by criteria",
+            Way::Matches(_) | Way::Several(_) => "by criteria",
+            Way::List(_) => "by a list",
         };
         format!("{way} of {:?}", self.asked)
-    }
-
-    fn is_asked_for(&self, row: &Row) -> bool {
-        self.asked.as_ref().is_none_or(|(index, [least, greatest])| {
-            let key = key_of(row, index);
-            *least <= key && key <= *greatest
-        })
     }
 
     /// Forget rows that are not any more as they were.
     fn keep_steady(&mut self, rows: &Rows) {
         let now = |(key, stamp, row): (&Row, u64, &Row)| (key.clone(), (stamp, row.clone()));
         let Some(mut steady) = self.steady.take() else {
-            let asked_for = rows.stamped().filter(|(.., row)| self.is_asked_for(row));
+            let asked_for = rows.stamped().filter(|(.., row)| self.asked.has(row));
             self.steady = Some(asked_for.map(now).collect());
             return;
         };
@@ -138,9 +217,9 @@ impl Walk {
     }
 
     fn take(&mut self, row: &Row, rows: &Rows) {
-        let is_there = rows.iter().any(|other| other == row) && self.is_asked_for(row);
+        let is_there = rows.iter().any(|other| other == row) && self.asked.has(row);
         assert!(is_there, "{row:?} of table {} is given, and is not there", self.table.name);
-        if let (Way::Range(_), Some((index, _)), Some(before)) =
+        if let (Way::Range(_), Asked::Within(index, _), Some(before)) =
             (&self.way, &self.asked, self.given.last())
         {
             let [before, key] = [before, row].map(|row| key_of(row, index));
@@ -187,16 +266,18 @@ pub(super) fn go_on<'d, N: Nand + 'd>(
     (walks, tally): (&mut Vec<Walk>, &mut Tally),
     reader: &mut impl Reader<'d, 'static, N>,
     state: &State,
-    prng: &mut Prng,
+    (prng, asks_more): (&mut Prng, bool),
 ) -> Result<Option<(u8, Row)>, DbError> {
     let place = prng.below(WALKS_MAX as u64) as usize;
     if place >= walks.len() {
-        walks.extend(Walk::draw(reader, state, prng)?);
+        walks.extend(Walk::draw(reader, state, (&mut *prng, asks_more))?);
     }
     let Some(walk) = walks.get_mut(place) else { return Ok(None) };
     let mut last = None;
     for _ in 0..=prng.below(6) {
-        match walk.next(reader, state) {
+        let is_short = asks_more && prng.below(4) == 0;
+        let fits = if is_short { walk.lend_too_little(reader, state) } else { Ok(()) };
+        match fits.and_then(|()| walk.next(reader, state)) {
             Ok(Some(row)) => last = Some((walk.number, row)),
             Ok(None) => {
                 tally.walked += 1;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use flysch::db::{Constraints, Db, DbError, Options, ram_needed};
-use flysch::media::Partition;
+use flysch::media::{Partition, Verify};
 use flysch::row::{Column, ColumnType, Index, IndexKind, Keep, RINGS_MAX, Schema, Table};
-use flysch_chip::{Chip, Clock, FaultInjector, Part, Prng};
+use flysch_chip::{Chip, Clock, FaultInjector, FaultPlan, Part, Prng};
 use flysch_nand::{BlockAddr, Geometry, WriteRule};
 
 use super::{constraints, keys, queries};
@@ -24,6 +24,11 @@ pub(super) struct World {
     pub(super) bad: Vec<u32>,
     /// Programs and erases that fail, of a million.
     pub(super) failures: u32,
+    /// Reads of a block after which a bit of it is wrong, and reads of a million with a wrong bit:
+    /// ECC corrects either, and blocks are copied.
+    pub(super) disturbed_after: Option<u32>,
+    pub(super) wrong_bits: u32,
+    pub(super) verify: Verify,
     /// Values of a key column.
     pub(super) keys: u64,
     /// What all texts begin with.
@@ -54,6 +59,10 @@ pub(super) enum Asked {
     /// By cursors that go on among changes, too.
     AmongChanges,
 }
+
+/// The seed from which on bits read wrong, and pages are read back. Histories of before stay as
+/// they were.
+pub(super) const WRONG_FROM: u64 = 300_000_000;
 
 /// The seed from which on there are transactions that take more blocks than a record can name.
 const LARGE_FROM: u64 = 90_000_000;
@@ -105,6 +114,9 @@ impl World {
             nvram,
             bad,
             failures: one(prng, &[0, 0, 0, 1000, 4000]),
+            disturbed_after: None,
+            wrong_bits: 0,
+            verify: Verify::Never,
             keys: one(prng, &[3, 30, 120, 120, 400]),
             alike: "",
             bytes_max,
@@ -123,6 +135,48 @@ impl World {
             world.alike = keys::ALIKE;
         }
         world.ram = world.least_ram() + one(prng, &[0, 300, 2000, 9000, 30_000]);
+        if seed >= WRONG_FROM {
+            let prng = &mut Prng::new(seed ^ 0x0B17_0000);
+            // ECC corrects one bit, not two.
+            (world.disturbed_after, world.wrong_bits) = match prng.below(3) {
+                0 => (one(prng, &[None, Some(30), Some(300), Some(3000)]), 0),
+                1 => (None, one(prng, &[20, 400, 10_000])),
+                _ => (None, 0),
+            };
+            world.verify = one(prng, &[Verify::Never, Verify::Commits, Verify::All]);
+        }
+        world
+    }
+
+    /// What goes wrong with reads.
+    pub(super) fn faults(&self, seed: u64) -> FaultPlan {
+        FaultPlan {
+            seed,
+            read_disturb: self.disturbed_after,
+            read_errors_ppm: self.wrong_bits,
+            read_error_bits_max: 1,
+            ..FaultPlan::default()
+        }
+    }
+
+    /// A world of few keys on a sound chip: what is rare elsewhere comes about often.
+    pub(super) fn of_few_keys(seed: u64) -> Self {
+        let seeds = WRONG_FROM + seed * 64..;
+        let mut worlds = seeds.map(Self::draw);
+        // A table without a key only grows.
+        let is_keyed = |world: &Self| world.schema.tables.iter().all(|t| t.primary_key().is_some());
+        let mut world = worlds.find(is_keyed).expect("most tables have a key");
+        let prng = &mut Prng::new(seed ^ 0xFE33_0000);
+        let blocks = one(prng, &[30, 60, 60, 200]);
+        world.geometry = Geometry { block_count: blocks, ..world.geometry };
+        world.options.partition = None;
+        (world.bad, world.nvram, world.failures) = (Vec::new(), None, 0);
+        world.keys = one(prng, &[1, 2, 3, 6, 12, 30, 60]);
+        world.alike = one(prng, &["", keys::ALIKE]);
+        world.bytes_max = one(prng, &[1, 10, 60, 200]);
+        world.batch_max = one(prng, &[1, 1, 3, 12, 60]);
+        (world.goes_back, world.goes_back_in) = (true, 8);
+        world.ram = world.least_ram() + one(prng, &[0, 100, 300, 1000, 3000, 9000]);
         world
     }
 
