@@ -251,12 +251,8 @@ impl Session<'_> {
             }
             if self.world.asked >= Asked::AmongChanges && prng.below(3) == 0 {
                 let state = self.states.last().expect("there is a state");
-                done(walks::go_on(
-                    (&mut self.walks, self.tally),
-                    &mut self.db,
-                    state,
-                    (&mut prng, false),
-                ))?;
+                let (walks, asked) = ((&mut self.walks, &mut *self.tally), (self.world, state));
+                done(walks::go_on(walks, &mut self.db, asked, &mut prng))?;
             }
             match prng.below(24) {
                 0 => {
@@ -400,12 +396,8 @@ impl Session<'_> {
             }
             let mut of = None;
             if self.world.asked >= Asked::AmongChanges && prng.below(6) == 0 {
-                of = done(walks::go_on(
-                    (&mut self.walks, self.tally),
-                    &mut tx,
-                    &after,
-                    (prng, false),
-                ))?;
+                let walks = (&mut self.walks, &mut *self.tally);
+                of = done(walks::go_on(walks, &mut tx, (self.world, &after), prng))?;
             }
             match change(&mut tx, (prng, self.world), &mut after, of) {
                 Err(End::Left) => {

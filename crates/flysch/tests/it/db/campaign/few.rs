@@ -138,7 +138,7 @@ impl Session<'_> {
     fn ask(&mut self, prng: &mut Prng) -> Step {
         self.learn()?;
         let walks = (&mut self.walks, &mut *self.tally);
-        done(walks::go_on(walks, &mut self.db, &self.now, (prng, true)))?;
+        done(walks::go_on(walks, &mut self.db, (self.world, &self.now), prng))?;
         for _ in 0..prng.below(3) {
             done(ask::something(&mut self.db, (self.world, &self.now), When::Now, prng))?;
         }
@@ -178,7 +178,7 @@ impl Session<'_> {
         };
         let walks = (walks, &mut *self.tally);
         let asked = past.and_then(|mut past| {
-            walks::go_on(walks, &mut past, state, (&mut *prng, true))?;
+            walks::go_on(walks, &mut past, (self.world, state), prng)?;
             if prng.below(3) > 0 {
                 return Ok(());
             }
@@ -207,7 +207,7 @@ impl Session<'_> {
             let mut of = of_a_full_table(&after, prng);
             if prng.below(6) == 0 {
                 let walks = (&mut self.walks, &mut *self.tally);
-                let met = done(walks::go_on(walks, &mut tx, &after, (&mut *prng, true)))?;
+                let met = done(walks::go_on(walks, &mut tx, (self.world, &after), prng))?;
                 of = met.or(of);
             }
             match change(&mut tx, (prng, self.world), &mut after, of) {

@@ -34,6 +34,7 @@ const HISTORIES: u64 = 72;
 const WITH_CONSTRAINTS: u64 = 20;
 const WITH_QUERIES: u64 = 20;
 const WITH_WALKS: u64 = 16;
+const WITH_WRONG_BITS: u64 = 8;
 /// Histories that are tried to make a failure smaller.
 const TRIES: u64 = 600;
 
@@ -100,6 +101,11 @@ fn histories_with_queries_are_survived() {
 fn histories_with_cursors_among_changes_are_survived() {
     let tally = survive(keys::FROM, WITH_WALKS);
     assert!(tally.walked > 0, "cursors come to their ends: {tally:?}");
+}
+
+#[test]
+fn histories_with_wrong_bits_are_survived() {
+    survive(world::WRONG_FROM, WITH_WRONG_BITS);
 }
 
 /// Live through so many histories from a seed on.

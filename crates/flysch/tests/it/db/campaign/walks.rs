@@ -14,7 +14,7 @@ use super::ask::ROW_MAX;
 use super::device::Tally;
 use super::queries::{is_crowded, unless_long};
 use super::rows::{Row, Rows, State, key_of, read, values};
-use super::world::one;
+use super::world::{self, World, one};
 
 /// Cursors that are under way at a time.
 const WALKS_MAX: usize = 3;
@@ -73,30 +73,31 @@ impl Walk {
     /// A walk through a table; None where what is drawn is none.
     fn draw<'d, N: Nand + 'd>(
         reader: &mut impl Reader<'d, 'static, N>,
-        state: &State,
-        (prng, asks_more): (&mut Prng, bool),
+        (world, state): (&World, &State),
+        prng: &mut Prng,
     ) -> Result<Option<Self>, DbError> {
+        let asks_more = world.asked >= world::Asked::InEveryWay;
         let db = reader.reading()?;
         let number = prng.below(state.len() as u64) as u8;
         let direction = one(prng, &[Direction::Forward, Direction::Backward]);
         let table = &db.schema().tables[usize::from(number)];
-        let walk = |way, asked| {
+        let walk = |(way, asked)| {
             let (steady, given) = (None, Vec::new());
             Self { number, table, way, asked, direction, steady, given }
         };
         let rows: Vec<&Row> = state[usize::from(number)].iter().collect();
         if rows.is_empty() || table.indexes.is_empty() || prng.below(5) == 0 {
             if table.primary_key().is_some() && prng.below(2) == 0 {
-                return Ok(Some(walk(Way::Range(Box::new(db.all(number)?)), Asked::All)));
+                return Ok(Some(walk((Way::Range(Box::new(db.all(number)?)), Asked::All))));
             }
-            return Ok(Some(walk(Way::Scan(db.scan(number, direction)?), Asked::All)));
+            return Ok(Some(walk((Way::Scan(db.scan(number, direction)?), Asked::All))));
         }
-        let mut draw_index = || {
-            let at = prng.below(table.indexes.len() as u64) as u8;
-            (at, &table.indexes[usize::from(at)])
-        };
-        let (at, index) = draw_index();
-        let other = if asks_more { draw_index() } else { (at, index) };
+        if asks_more && prng.below(3) == 0 {
+            let way = draw_several(reader, (number, table), &rows, prng)?;
+            return Ok(Some(walk(way)));
+        }
+        let at = prng.below(table.indexes.len() as u64) as u8;
+        let index = &table.indexes[usize::from(at)];
         let mut ends = [0; 2].map(|_| key_of(one::<&Row>(prng, &rows), index));
         ends.sort();
         if index.kind == IndexKind::Ordered && prng.below(3) > 0 {
@@ -110,36 +111,16 @@ impl Walk {
             let range = db.range_of(number, at, (&least, &greatest), direction);
             let range = unless_long(range, ends.each_ref().map(Vec::as_slice))?;
             let asked = Asked::Within(index, ends);
-            return Ok(range.map(|range| walk(Way::Range(Box::new(range)), asked)));
+            return Ok(range.map(|range| walk((Way::Range(Box::new(range)), asked))));
         }
         let [key, _] = ends;
-        if asks_more && index.is_unique && prng.below(3) == 0 {
-            let count = 1 + prng.below(rows.len() as u64) as usize;
-            let from = prng.below(rows.len() as u64) as usize;
-            let keys = rows.iter().cycle().skip(from).take(count).map(|row| key_of(row, index));
-            let keys: Vec<Row> = keys.collect();
-            let places = vec![ListedKey::default(); keys.len()].leak();
-            let mut list = db.list(number, at, places)?;
-            for key in &keys {
-                assert!(list.put(db, &values(key))?, "there is a place for each key");
-            }
-            return Ok(Some(walk(Way::List(list), Asked::AnyOf(index, keys))));
-        }
-        if asks_more && prng.below(3) == 0 {
-            let keys = [(index, key), (other.1, key_of(one::<&Row>(prng, &rows), other.1))];
-            let is_all = prng.below(2) == 0;
-            let second = if is_all { Criterion::is } else { Criterion::or };
-            let [one, two] = keys.each_ref().map(|(_, key)| values(key));
-            let matches = db.matching(number, [Criterion::is(at, &one), second(other.0, &two)])?;
-            return Ok(Some(walk(Way::Several(Box::new(matches)), Asked::Keys(keys, is_all))));
-        }
         let asked = Asked::Within(index, [key.clone(), key.clone()]);
         let key = values(&key);
         let way = match prng.below(2) {
             0 => Way::Find(Box::new(db.find(number, at, &key)?)),
             _ => Way::Matches(Box::new(db.matching(number, [Criterion::is(at, &key)])?)),
         };
-        Ok(Some(walk(way, asked)))
+        Ok(Some(walk((way, asked))))
     }
 
     /// The next row; None behind the last one.
@@ -260,22 +241,55 @@ impl Walk {
     }
 }
 
+/// A cursor over the rows that have one of several keys of an index, or keys in two indexes.
+fn draw_several<'d, N: Nand + 'd>(
+    reader: &mut impl Reader<'d, 'static, N>,
+    (number, table): (u8, &'static Table<'static>),
+    rows: &[&Row],
+    prng: &mut Prng,
+) -> Result<(Way, Asked), DbError> {
+    let db = reader.reading()?;
+    let mut key = || {
+        let at = prng.below(table.indexes.len() as u64) as u8;
+        let index = &table.indexes[usize::from(at)];
+        (at, index, key_of(one::<&Row>(prng, rows), index))
+    };
+    let [(first, index, key), (second, other, other_key)] = [key(), key()];
+    if index.is_unique && prng.below(2) == 0 {
+        let (count, from) = (prng.below(rows.len() as u64), prng.below(rows.len() as u64));
+        let some = rows.iter().cycle().skip(from as usize).take(1 + count as usize);
+        let keys: Vec<Row> = some.map(|row| key_of(row, index)).collect();
+        let places = vec![ListedKey::default(); keys.len()].leak();
+        let mut list = db.list(number, first, places)?;
+        for key in &keys {
+            assert!(list.put(db, &values(key))?, "there is a place for each key");
+        }
+        return Ok((Way::List(list), Asked::AnyOf(index, keys)));
+    }
+    let is_all = prng.below(2) == 0;
+    let criterion = if is_all { Criterion::is } else { Criterion::or };
+    let [one, two] = [&key, &other_key].map(|key| values(key));
+    let criteria = [Criterion::is(first, &one), criterion(second, &two)];
+    let matches = Box::new(db.matching(number, criteria)?);
+    Ok((Way::Several(matches), Asked::Keys([(index, key), (other, other_key)], is_all)))
+}
+
 /// Begin a walk, or go on with one that is under way; gives the table and the row that came, if one
 /// did.
 pub(super) fn go_on<'d, N: Nand + 'd>(
     (walks, tally): (&mut Vec<Walk>, &mut Tally),
     reader: &mut impl Reader<'d, 'static, N>,
-    state: &State,
-    (prng, asks_more): (&mut Prng, bool),
+    (world, state): (&World, &State),
+    prng: &mut Prng,
 ) -> Result<Option<(u8, Row)>, DbError> {
     let place = prng.below(WALKS_MAX as u64) as usize;
     if place >= walks.len() {
-        walks.extend(Walk::draw(reader, state, (&mut *prng, asks_more))?);
+        walks.extend(Walk::draw(reader, (world, state), prng)?);
     }
     let Some(walk) = walks.get_mut(place) else { return Ok(None) };
     let mut last = None;
     for _ in 0..=prng.below(6) {
-        let is_short = asks_more && prng.below(4) == 0;
+        let is_short = world.asked >= world::Asked::InEveryWay && prng.below(4) == 0;
         let fits = if is_short { walk.lend_too_little(reader, state) } else { Ok(()) };
         match fits.and_then(|()| walk.next(reader, state)) {
             Ok(Some(row)) => last = Some((walk.number, row)),
