@@ -58,13 +58,13 @@ pub(super) enum Asked {
     Everything,
     /// By cursors that go on among changes, too.
     AmongChanges,
-    /// Such cursors are lists of keys and over two criteria as well, and get too little memory for a
-    /// row now and then.
+    /// Such cursors are lists of keys and over two criteria as well, and get too little memory for
+    /// a row now and then.
     InEveryWay,
 }
 
-/// The seed from which on bits read wrong, pages are read back, and cursors of all kinds go on among
-/// changes. Histories of before stay as they were.
+/// The seed from which on bits read wrong, pages are read back, and cursors of all kinds go on
+/// among changes. Histories of before stay as they were.
 pub(super) const WRONG_FROM: u64 = 300_000_000;
 
 /// The seed from which on there are transactions that take more blocks than a record can name.
