@@ -31,7 +31,8 @@ impl<'q, L: Cursor, R: Cursor> Merge<'q, L, R> {
     }
 
     /// The next pair; None behind the last. The right row stays in `right`, so give the same memory
-    /// at each call and do not write to it.
+    /// at each call and do not write to it. After an error the join has to be begun anew: a row was
+    /// passed.
     pub fn next<'o, 'ram, 's, N: Nand>(
         &mut self,
         reader: &mut impl Reader<'ram, 's, N>,
