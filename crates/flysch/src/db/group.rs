@@ -310,11 +310,8 @@ impl<N: Nand> Db<'_, '_, N> {
         bounds: &Bounds,
         (pointer, place): (u32, u32),
     ) -> Result<Option<Rank>, DbError> {
-        let schema = self.schema;
         let indexed = self.index(bounds.table, bounds.index)?;
-        let stretch = self.rows_at(pointer, false)?;
-        let Some(row) = stretch.rows().nth(place as usize) else { return Ok(None) };
-        let view = RowView::parse_front(schema, row, 0)?;
+        let Some(view) = self.front_if_there(pointer, place)? else { return Ok(None) };
         debug_assert!(view.head.table == bounds.table, "others come with entries or commits");
         Ok(Some((End::front(columns_of(&view, indexed)), pointer, place)))
     }

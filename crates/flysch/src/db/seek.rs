@@ -359,15 +359,24 @@ impl<'s, N: Nand> Db<'_, 's, N> {
         Ok(cells.rows(self.frame, at))
     }
 
-    /// The first bytes of the row at a place of a cell. Cost: as [`Db::rows_at`].
+    /// The first bytes of the row at a place of a cell, which is there. Cost: as [`Db::rows_at`].
     pub(super) fn front_at(
         &mut self,
         pointer: u32,
         place: u32,
     ) -> Result<RowView<'_, 's>, DbError> {
+        self.front_if_there(pointer, place)?.ok_or(DbError::Unknown)
+    }
+
+    /// The same; None where no such row is there any more.
+    pub(super) fn front_if_there(
+        &mut self,
+        pointer: u32,
+        place: u32,
+    ) -> Result<Option<RowView<'_, 's>>, DbError> {
         let schema: &'s Schema<'s> = self.schema;
         let row = self.rows_at(pointer, false)?.rows().nth(place as usize);
-        Ok(RowView::parse_front(schema, row.ok_or(DbError::Unknown)?, 0)?)
+        Ok(row.map(|row| RowView::parse_front(schema, row, 0)).transpose()?)
     }
 
     /// Whether a page is one that a part of the tail will become.

@@ -184,13 +184,12 @@ pub(super) fn something<'d, N: Nand + 'd>(
     let other = prng.below(table.indexes.len() as u64) as u8;
     let index = &table.indexes[usize::from(at)];
     let pair = [0; 2].map(|_| one(prng, &all));
-    let keys: Vec<Row> = rows.keys_of(index);
     match prng.below(12) {
         0 if prng.below(3) == 0 => queries::table(reader, (number, table), rows),
         1 if index.kind == IndexKind::Ordered => {
-            queries::range(reader, (number, at, index), &keys, rows)
+            queries::range(reader, (number, at, index), &rows.keys_of(index), rows)
         }
-        2 if index.is_unique => listed(reader, (number, at), (&keys, rows)),
+        2 if index.is_unique => listed(reader, (number, at), (&rows.keys_of(index), rows)),
         3 if prng.below(3) == 0 => queries::joins(reader, world, state),
         4..6 => several(reader, (number, table), [at, other], pair, &all),
         6 => {

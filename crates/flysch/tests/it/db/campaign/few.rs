@@ -96,8 +96,7 @@ fn play(seed: u64, steps: u64) -> Tally {
 impl Session<'_> {
     /// Live so many steps and page reads, then leave the database; what it holds.
     fn live(mut self, (steps, reads): (u64, &mut u32), prng: &mut Prng) -> Step<State> {
-        self.learn()?;
-        done(ask::everything(&mut self.db, self.world, &self.now, When::Now))?;
+        self.ask_everything()?;
         for _ in 0..steps {
             if self.db.stats().counts.reads > *reads {
                 break;
@@ -111,10 +110,7 @@ impl Session<'_> {
                 }
                 1 => done(self.db.sync())?,
                 2 | 3 => self.hold(prng)?,
-                4 if prng.below(6) == 0 => {
-                    self.learn()?;
-                    done(ask::everything(&mut self.db, self.world, &self.now, When::Now))?;
-                }
+                4 if prng.below(6) == 0 => self.ask_everything()?,
                 _ => self.transact(prng)?,
             }
             self.ask(prng)?;
@@ -132,6 +128,11 @@ impl Session<'_> {
     /// Forget what the rings gave back.
     fn learn(&mut self) -> Step {
         done(found::learn(&mut self.db, self.world, (&mut self.now, &mut self.given)))
+    }
+
+    fn ask_everything(&mut self) -> Step {
+        self.learn()?;
+        done(ask::everything(&mut self.db, self.world, &self.now, When::Now))
     }
 
     /// Ask for something, and let cursors go on.
