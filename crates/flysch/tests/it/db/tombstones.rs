@@ -96,7 +96,7 @@ impl Club<'_> {
 #[test]
 fn a_tombstone_that_a_merge_dropped_is_not_moved() {
     let first = told("FLYSCH_SEED").unwrap_or(0);
-    for seed in first..first + told("FLYSCH_HISTORIES").unwrap_or(6) {
+    for seed in first..first + told("FLYSCH_HISTORIES").unwrap_or(10) {
         let (mut image, mut ram) = (Image::of(512, 8, 30), [0; 6000]);
         let db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
         let bodies = vec![None; MEMBERS as usize];
