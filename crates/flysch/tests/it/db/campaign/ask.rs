@@ -117,9 +117,7 @@ fn table_of<'d, N: Nand + 'd>(
     when: When,
 ) -> Result<Rows, DbError> {
     let table = &world.schema.tables[usize::from(number)];
-    let found = scan(reader, number, Direction::Forward)?;
-    let rows = shown(rows, table, &found, when);
-    let rows = rows.unwrap_or_else(|| panic!("table {} shows older rows", table.name));
+    let rows = shown_by(reader, (number, table), rows, when)?;
     for direction in [Direction::Backward, Direction::Forward] {
         let found = scan(reader, number, direction)?;
         assert!(rows.sorted().into_iter().eq(&found), "table {} {direction:?}", table.name);
@@ -157,6 +155,17 @@ fn table_of<'d, N: Nand + 'd>(
     Ok(rows.into_owned())
 }
 
+/// The rows that a table still shows, as a scan of it tells.
+fn shown_by<'r, 'd, N: Nand + 'd>(
+    reader: &mut impl Reader<'d, 'static, N>,
+    (number, table): (u8, &Table<'_>),
+    rows: &'r Rows,
+    when: When,
+) -> Result<Cow<'r, Rows>, DbError> {
+    let shown = shown(rows, table, &scan(reader, number, Direction::Forward)?, when);
+    Ok(shown.unwrap_or_else(|| panic!("table {} shows older rows", table.name)))
+}
+
 /// Ask a table for one thing that is drawn.
 pub(super) fn something<'d, N: Nand + 'd>(
     reader: &mut impl Reader<'d, 'static, N>,
@@ -170,8 +179,7 @@ pub(super) fn something<'d, N: Nand + 'd>(
     let rows = match table.keep {
         Some(_) if prng.below(6) > 0 => return Ok(()),
         None => Cow::Borrowed(&**rows),
-        Some(_) => shown(rows, table, &scan(reader, number, Direction::Forward)?, when)
-            .unwrap_or_else(|| panic!("table {} shows older rows", table.name)),
+        Some(_) => shown_by(reader, (number, table), rows, when)?,
     };
     let rows = &*rows;
     let all: Vec<&Row> = rows.sorted();
