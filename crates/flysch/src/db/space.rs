@@ -438,7 +438,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 self.tolerate_full(Self::work)?;
                 continue;
             }
-            if self.tolerate_full(Self::compact_step)? {
+            if self.move_or_merge()? {
                 continue;
             }
             if self.compaction.gone.is_none() || records == RECORDS_MAX {
@@ -459,6 +459,27 @@ impl<N: Nand> Db<'_, '_, N> {
         *is_merge_last = *owed > 0 && !*is_merge_last;
         *owed -= u32::from(*is_merge_last);
         *is_merge_last
+    }
+
+    /// Whether so few blocks are left that moves may use up those that the next merge takes. Moved
+    /// rows and their entries take pages before a block is free. Short rows may take two or three
+    /// blocks in place of one.
+    fn is_scarce(&self) -> bool {
+        self.media.free_count() <= self.kept_back(Claim::Shrink) + self.kept_for_merge()
+    }
+
+    /// Do a step of compaction; where blocks are scarce a merge goes first. Returns whether anything
+    /// was done.
+    fn move_or_merge(&mut self) -> Result<bool, DbError> {
+        let has_merged = self.is_scarce() && self.tolerate_full(Self::merge_first)?;
+        Ok(has_merged || self.tolerate_full(Self::compact_step)?)
+    }
+
+    /// Do a slice of a merge of all levels, or let the blocks of old runs go. Returns whether
+    /// anything was done.
+    fn merge_first(&mut self) -> Result<bool, DbError> {
+        self.store.press(self.media.geometry().pages_per_block);
+        Ok(self.work()? || self.has_blocks_to_let_go() && self.record_what_goes()?)
     }
 
     /// Write the record that lets blocks go: one whose rows were moved, or which was copied, or
@@ -497,7 +518,7 @@ impl<N: Nand> Db<'_, '_, N> {
                 return Ok(true);
             }
             let has_worked = self.tolerate_full(Self::work)?;
-            let has_moved = self.tolerate_full(Self::compact_step)?;
+            let has_moved = self.move_or_merge()?;
             let has_copied = self.tolerate_full(Self::copy_step)?;
             self.advance_rings()?;
             let is_record_due = self.compaction.gone.is_some()

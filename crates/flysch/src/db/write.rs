@@ -255,7 +255,7 @@ impl<'ram, 's, N: Nand> Db<'ram, 's, N> {
             RowKind::Row | RowKind::Moved if is_ring => Claim::Turn,
             RowKind::Row | RowKind::Moved => Claim::of_row(values_len(values)),
         };
-        if claim.grows() {
+        if claim == Claim::GrowShort {
             self.compaction.claim = claim;
         }
         self.make_room_for_changes();

@@ -60,7 +60,8 @@ pub(super) struct Compaction {
     /// Rows that the last transaction deleted, if it did nothing else. The next one may do the
     /// same, and needs less space then.
     pub(super) deleted: u32,
-    /// That of the last row that was added: the next one may be alike.
+    /// What a transaction begins with space for. Once a short row was added, others may follow, be
+    /// it behind longer ones; and a short row asks for more free blocks than a long one.
     pub(super) claim: Claim,
     survey: survey::Survey,
 }

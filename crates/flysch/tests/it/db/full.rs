@@ -6,6 +6,7 @@ use flysch::row::{Column, ColumnType, Index, IndexKind, Schema, Table, Value};
 use flysch_chip::Prng;
 
 use super::image::Image;
+use crate::told;
 
 const SCHEMA: Schema<'static> = Schema {
     tables: &[
@@ -388,4 +389,26 @@ fn replace_rows(batch: usize, turns: u32) {
     assert!(moved < filled, "{moved} pages were moved for {filled} of {turns} transactions");
     assert!(db.stats().erases > 2 * db.stats().blocks, "{:?}", db.stats());
     assert_eq!(count(&mut db), i64::from(options.capacity));
+}
+
+/// Transactions of a few rows replace rows of a small device, which fill a fifth of it. Every eighth
+/// is short. None is refused: each begins with blocks for all its rows, of whatever length.
+#[test]
+fn rows_of_all_lengths_are_replaced_by_small_transactions() {
+    let first = told("FLYSCH_SEED").unwrap_or(0);
+    for seed in first..first + told("FLYSCH_HISTORIES").unwrap_or(12) {
+        let (mut image, mut ram) = (Image::of(512, 8, 30), [0; 6000]);
+        let mut db = Db::create(&mut image, &SCHEMA, OPTIONS, &mut ram).unwrap();
+        let mut prng = Prng::new(seed);
+        for turn in 0..2500 {
+            let mut tx = db.begin().unwrap();
+            for _ in 0..=prng.below(5) {
+                let len = if prng.below(8) == 0 { 9 } else { 40 };
+                let id = Value::Integer(prng.below(500).cast_signed());
+                let done = tx.upsert(1, &[id, Value::Blob(&[7; 40][..len])]);
+                assert!(done.is_ok(), "transaction {turn} of seed {seed}: {done:?}");
+            }
+            tx.commit(Durability::Lazy).unwrap();
+        }
+    }
 }
