@@ -468,7 +468,7 @@ impl<N: Nand> Db<'_, '_, N> {
         self.media.free_count() <= self.kept_back(Claim::Shrink) + self.kept_for_merge()
     }
 
-    /// Do a step of compaction; where blocks are scarce a merge goes first. Returns whether anything
+    /// Do a step of compaction; where blocks are scarce, a merge goes first. Returns whether either
     /// was done.
     fn move_or_merge(&mut self) -> Result<bool, DbError> {
         let has_merged = self.is_scarce() && self.tolerate_full(Self::merge_first)?;

@@ -391,8 +391,8 @@ fn replace_rows(batch: usize, turns: u32) {
     assert_eq!(count(&mut db), i64::from(options.capacity));
 }
 
-/// Transactions of a few rows replace rows of a small device, which fill a fifth of it. Every eighth
-/// is short. None is refused: each begins with blocks for all its rows, of whatever length.
+/// Transactions of a few rows replace rows that fill a fifth of a small device. Every eighth row is
+/// short. None is refused: a transaction begins with blocks for all its rows, of whatever length.
 #[test]
 fn rows_of_all_lengths_are_replaced_by_small_transactions() {
     let first = told("FLYSCH_SEED").unwrap_or(0);
