@@ -38,6 +38,9 @@ pub struct Stats {
     pub returned_blocks: u32,
     /// Blocks that ring tables gave back since the open, because space was short.
     pub pressed_blocks: u32,
+    /// Merges that ended since the open and wrote the largest level of an index anew. Only they
+    /// drop tombstones, the ends of deleted rows.
+    pub full_merges: u32,
     /// A block in which ECC corrected bits, or could not; None where no read found one.
     pub worn_block: Option<u32>,
 }
@@ -53,6 +56,7 @@ impl<N: Nand> Db<'_, '_, N> {
             counts: self.media.counts,
             returned_blocks: self.rings.returned,
             pressed_blocks: self.rings.pressed,
+            full_merges: self.store.full_merges(),
             worn_block: self.media.worn(),
             ..Stats::default()
         };

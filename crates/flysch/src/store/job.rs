@@ -351,7 +351,7 @@ impl Store<'_> {
         debug_assert!(out.distinct <= out.entries, "codes that differ are entries");
         self.inputs.clear();
         self.run_changes += 1;
-        self.drops = self.drops.wrapping_add(u32::from(job.drops.is_bottom));
+        self.full_merges = self.full_merges.wrapping_add(u32::from(job.drops.is_bottom));
         if out.entries > 64 {
             let index = usize::from(job.out.index.unwrap_or(0));
             let share =

@@ -127,8 +127,8 @@ pub struct Store<'ram> {
     /// Counts changes of the runs, and of the memory table.
     run_changes: u32,
     puts: u32,
-    /// Counts merges that ended and may have dropped tombstones.
-    drops: u32,
+    /// Counts merges that ended and wrote the largest level of an index anew.
+    full_merges: u32,
     /// The name of the run whose Bloom filter is being filled, and its next unit. No recent run has
     /// the name 0.
     learning: (u32, u32),
@@ -186,7 +186,7 @@ impl<'ram> Store<'ram> {
             distinct: [256; INDEX_MAX],
             run_changes: 0,
             puts: 0,
-            drops: 0,
+            full_merges: 0,
             learning: (0, 0),
             is_pressed: false,
             reach: Reach::Mount,

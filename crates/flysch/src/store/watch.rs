@@ -41,9 +41,9 @@ impl Store<'_> {
         self.noted.note(index, code, newest);
     }
 
-    /// A number that changes when a merge ends that may have dropped tombstones.
-    pub(crate) const fn drops(&self) -> u32 {
-        self.drops
+    /// Merges that ended and wrote the largest level of an index anew. Only these drop tombstones.
+    pub(crate) const fn full_merges(&self) -> u32 {
+        self.full_merges
     }
 
     /// Numbers that change whenever entries change, in the memory table or in the table of runs.

@@ -280,12 +280,12 @@ impl<N: Nand> Db<'_, '_, N> {
                 for (row, is_there) in rows[..*count].iter().zip(&mut are_there) {
                     *is_there = self.stays(row)?;
                 }
-                let drops = self.store.drops();
+                let merges = self.store.full_merges();
                 if let Some(victim) = &mut self.compaction.victim {
                     for (row, is_there) in rows[..*count].iter().zip(are_there) {
-                        let drops = (is_there && row.is_tombstone).then_some(drops);
+                        let merges = (is_there && row.is_tombstone).then_some(merges);
                         victim.push(is_there, row.len);
-                        victim.tombstones_at = victim.tombstones_at.or(drops);
+                        victim.tombstones_at = victim.tombstones_at.or(merges);
                     }
                 }
                 self.note_upto(*upto);

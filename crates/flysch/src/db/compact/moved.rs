@@ -85,9 +85,9 @@ impl<N: Nand> Db<'_, '_, N> {
             return Ok(true);
         }
         self.make_room_for_moved(widest * ROWS_MIN)?;
-        let drops = self.store.drops();
+        let merges = self.store.full_merges();
         if let Some(victim) = &mut self.compaction.victim
-            && victim.tombstones_at.is_some_and(|before| before != drops)
+            && victim.tombstones_at.is_some_and(|before| before != merges)
         {
             victim.forget();
             return Ok(true);

@@ -44,7 +44,7 @@ pub(in crate::db) struct Victim {
     pub(super) len: usize,
     /// Bytes of the rows that are current; of a survey, on the pages that it looked at.
     pub(super) bytes: usize,
-    /// Where the window has tombstones, how often merges had dropped some when it was begun; else
+    /// Where the window has tombstones, how many full merges had ended when it was begun; else
     /// None.
     pub(super) tombstones_at: Option<u32>,
 }
