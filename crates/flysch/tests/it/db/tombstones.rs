@@ -128,6 +128,8 @@ fn a_tombstone_that_a_merge_dropped_is_not_moved() {
                 club.check();
             }
         }
+        let merges = club.db.stats().full_merges;
+        assert!(merges > 1, "{merges} full merges ended");
         assert!(club.db.moved_pages() > 100, "{} pages were moved", club.db.moved_pages());
     }
 }
