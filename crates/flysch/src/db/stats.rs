@@ -38,8 +38,8 @@ pub struct Stats {
     pub returned_blocks: u32,
     /// Blocks that ring tables gave back since the open, because space was short.
     pub pressed_blocks: u32,
-    /// Merges that ended since the open and wrote the largest level of an index anew. Only they
-    /// drop tombstones, the ends of deleted rows.
+    /// Merges since the open that made one run of all levels of an index. They drop the tombstones
+    /// of deleted rows of which the index has no older entries.
     pub full_merges: u32,
     /// A block in which ECC corrected bits, or could not; None where no read found one.
     pub worn_block: Option<u32>,

@@ -127,7 +127,7 @@ pub struct Store<'ram> {
     /// Counts changes of the runs, and of the memory table.
     run_changes: u32,
     puts: u32,
-    /// Counts merges that ended and wrote the largest level of an index anew.
+    /// Counts merges of all levels of an index that ended.
     full_merges: u32,
     /// The name of the run whose Bloom filter is being filled, and its next unit. No recent run has
     /// the name 0.

@@ -41,7 +41,8 @@ impl Store<'_> {
         self.noted.note(index, code, newest);
     }
 
-    /// Merges that ended and wrote the largest level of an index anew. Only these drop tombstones.
+    /// Merges of all levels of an index that ended. Only these may drop a tombstone that nothing
+    /// newer replaces.
     pub(crate) const fn full_merges(&self) -> u32 {
         self.full_merges
     }
